@@ -1,0 +1,1 @@
+"""Motet trains teams of language-model roles with reinforcement learning."""

@@ -1,0 +1,58 @@
+"""The errors a user can meet. Each says what happened, where, and what to do."""
+
+from __future__ import annotations
+
+
+class MotetError(Exception):
+    """Base of every error this package raises on purpose.
+
+    `where` holds the place (task, role, turn, key, line ...) and `fix` the way out; both are part of the text.
+
+    >>> str(MotetError("reward is 1.3", where={"task": "t-7", "role": "planner", "turn": 2}, fix="return a value in [0, 1]"))
+    'reward is 1.3 [task=t-7 role=planner turn=2]. To fix it: return a value in [0, 1]'
+    """
+
+    def __init__(self, what: str, *, where: dict[str, object] | None = None, fix: str = "") -> None:
+        self.what, self.where, self.fix = what, dict(where or {}), fix
+        text = what
+        if self.where:
+            text += " [" + " ".join(f"{k}={v}" for k, v in self.where.items()) + "]"
+        if fix:
+            text += f". To fix it: {fix}"
+        super().__init__(text)
+
+
+class ConfigError(MotetError):
+    """A recipe or a setting is wrong. Raised before any model is loaded."""
+
+
+class TaskError(MotetError):
+    """A task or task set is missing, malformed or failed."""
+
+
+class WorkflowError(MotetError):
+    """A workflow raised, or used its cast in a way that has no meaning."""
+
+
+class RewardError(MotetError):
+    """A reward is not a number in [0, 1], a score raised, or a score did not return in time."""
+
+
+class EngineError(MotetError):
+    """A model, tokenizer or endpoint cannot do what was asked."""
+
+
+class ReplayError(MotetError):
+    """A replayed workflow asked something else than the record says."""
+
+
+class CreditError(MotetError):
+    """A group breaks its contract, or an estimator was fed values outside its domain."""
+
+
+class UpdateError(MotetError):
+    """An update would have put a non-finite number into the weights, or its rows contradict its policy."""
+
+
+class CheckpointError(MotetError):
+    """A checkpoint is missing, incomplete or of another run."""
