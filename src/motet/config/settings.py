@@ -1,0 +1,200 @@
+"""The settings of a run: one frozen tree, unknown keys refused. Importable without torch.
+
+Defaults are those of the classes below; `docs/recipes.md` states each of them, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+GROUPINGS = ("none", "agent", "turn", "at_grpo", "node")
+ESTIMATORS = ("grpo", "mean_only", "rloo", "max_rl", "reinforce")
+
+
+class Section(BaseModel):
+    """A frozen mapping that knows all of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class TaskSettings(Section):
+    name: str = Field(
+        description="task set: a built-in name, `package.module:Class`, or an entry point of `motet.tasks`"
+    )
+    weight: float = Field(1.0, gt=0, description="share of the draws, relative to the other task sets")
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the task set itself")
+
+
+class WorkflowSettings(Section):
+    name: str = Field(
+        description="workflow: a built-in name, `package.module:Class`, or an entry point of `motet.workflows`"
+    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="settings of the workflow itself")
+
+
+class PolicySettings(Section):
+    kind: Literal["full", "lora", "frozen", "remote"] = Field(
+        "full", description="what is trained: all weights, an adapter, or nothing"
+    )
+    base: str | None = Field(None, description="model to start from; empty: the recipe's `model`")
+    rank: int = Field(16, ge=1, description="rank of the adapter (lora)")
+    alpha: float | None = Field(
+        None, gt=0, description="numerator of the adapter's scale alpha / rank (lora); empty: 2 x rank"
+    )
+    targets: list[str] = Field(
+        default_factory=list, description="modules the adapter is put on (lora); empty: all linear layers"
+    )
+    url: str | None = Field(None, description="address of an OpenAI-compatible endpoint (remote)")
+    api_key_env: str | None = Field(
+        None, description="NAME of the environment variable that holds the endpoint's key (remote)"
+    )
+
+
+class PhaseSampling(Section):
+    temperature: float = Field(1.0, gt=0, description="divides the logits")
+    top_p: float = Field(1.0, gt=0, le=1, description="nucleus; below 1 in evaluation only")
+    top_k: int = Field(0, ge=0, description="number of tokens kept, 0: all; above 0 in evaluation only")
+    greedy: bool = Field(False, description="take the argmax; in evaluation only")
+
+
+class RoleSettings(Section):
+    train: PhaseSampling = Field(default_factory=PhaseSampling, description="how candidates are drawn in training")
+    eval: PhaseSampling | None = Field(
+        None, description="how answers are drawn in sampled evaluation; empty: as in training"
+    )
+    max_tokens: int = Field(64, ge=1, description="cap on the tokens of one answer")
+    stop: list[str] = Field(default_factory=list, description="strings that end an answer")
+    alpha: float | None = Field(None, ge=0, description="mix of this role; empty: `credit.alpha`")
+    kl: float | None = Field(None, ge=0, description="KL coefficient of this role; empty: `update.kl`")
+    trainable: bool = Field(True, description="false: this role's calls give no rows")
+
+
+class SamplingSettings(Section):
+    rule: Literal["tree", "independent", "lookahead"] = Field("tree", description="where the K candidates come from")
+    width: int = Field(4, ge=1, description="K: candidates per call (tree, lookahead), episodes per tree (independent)")
+    choose: Literal["greedy", "softmax", "random"] = Field("greedy", description="which candidate goes on")
+    choose_temperature: float = Field(1.0, gt=0, description="temperature of `choose: softmax`, in units of reward")
+    trees: int = Field(32, ge=1, description="trees per iteration")
+    resample: int = Field(0, ge=0, description="how often a tree whose groups are all equal is drawn anew (DAPO)")
+    max_parallel: int = Field(64, ge=1, description="episodes in flight at once; never changes a result")
+    score_timeout_s: float = Field(30.0, gt=0, description="a score that takes longer is an error")
+    max_failed_frac: float = Field(0.0, ge=0, lt=1, description="share of episodes that may fail before the run stops")
+    max_prompt_tokens: int = Field(0, ge=0, description="cap on a prompt, 0: what the model can hold")
+    too_long: Literal["error", "drop_front"] = Field(
+        "error", description="what happens to a longer prompt; counted and reported"
+    )
+
+
+class CreditSection(Section):
+    grouping: str | list[str] = Field(
+        "at_grpo", description="compared with whom: a named key, or a list out of tree, role, slot, turn, visit"
+    )
+    estimator: Literal["grpo", "mean_only", "rloo", "max_rl", "reinforce"] = Field(
+        "grpo", description="reward to advantage, within a group"
+    )
+    alpha: float = Field(1.0, ge=0, description="weight of the team reward against the local one")
+    mix: Literal["convex", "additive"] = Field("convex", description="alpha t + (1 - alpha) l, or alpha t + l")
+    std: Literal["population", "sample"] = Field("population", description="which standard deviation `grpo` divides by")
+    epsilon: float = Field(1e-6, ge=0, description="added to that standard deviation")
+    equal_groups: Literal["drop", "count"] = Field(
+        "drop", description="whether rows of a group of equal rewards stay in the denominators"
+    )
+    singleton: Literal["zero", "raw"] = Field("zero", description="advantage in a group of one: 0, or the reward")
+    rule: str = Field("scored", description="which reward a call gets: its own, or the episode's outcome")
+
+
+class UpdateSection(Section):
+    lr: float = Field(1e-6, gt=0, description="learning rate at its peak")
+    weight_decay: float = Field(0.01, ge=0, description="decoupled weight decay of AdamW")
+    beta1: float = Field(0.9, ge=0, lt=1, description="AdamW: first moment")
+    beta2: float = Field(0.999, ge=0, lt=1, description="AdamW: second moment")
+    warmup: int = Field(0, ge=0, description="iterations of linear warm-up")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        "constant", description="what the learning rate does after the warm-up"
+    )
+    min_lr_frac: float = Field(0.0, ge=0, le=1, description="lowest learning rate, as a share of `lr`")
+    updates_per_iteration: int = Field(
+        1, ge=1, description="optimiser steps per iteration; each row is used in one of them"
+    )
+    rows_per_update: int | None = Field(
+        None, ge=1, description="the other mode: rows per optimiser step, as many steps as that makes"
+    )
+    epochs: int = Field(1, ge=1, description="passes over the rows")
+    ratio_level: Literal["token", "sequence"] = Field(
+        "token", description="importance ratio per token, or per answer (GSPO)"
+    )
+    clip_low: float = Field(0.2, ge=0, description="the ratio is clipped below 1 - this")
+    clip_high: float = Field(0.2, ge=0, description="the ratio is clipped above 1 + this")
+    dual_clip: float | None = Field(None, gt=1, description="bound on the loss of a negative advantage; empty: none")
+    aggregation: Literal["token_mean", "sequence_mean", "constant"] = Field(
+        "token_mean", description="how tokens become one number"
+    )
+    aggregation_length: int | None = Field(
+        None, ge=1, description="the divisor of `aggregation: constant`; empty: the longest max_tokens"
+    )
+    kl: float = Field(0.0, ge=0, description="coefficient of the KL anchor to the base")
+    kl_form: Literal["loss", "ratio"] = Field("loss", description="k3 as a plain loss, or weighted by the ratio")
+    entropy: float = Field(0.0, ge=0, description="coefficient of the entropy bonus")
+    max_grad_norm: float = Field(1.0, gt=0, description="gradient norm is clipped to this, per policy")
+    micro_batch_tokens: int = Field(16384, ge=1, description="tokens of one packed forward pass")
+    mask_truncated: bool = Field(False, description="leave answers that hit max_tokens out of the loss")
+
+
+class TrainSection(Section):
+    iterations: int = Field(100, ge=0, description="collect-and-learn cycles")
+    eval_every: int = Field(0, ge=0, description="validate after every so many iterations; 0: never")
+    eval_tasks: int = Field(64, ge=1, description="tasks of one validation")
+    checkpoint_every: int = Field(0, ge=0, description="save after every so many iterations; 0: at the end only")
+    keep: int = Field(2, ge=1, description="checkpoints kept, besides peak and final")
+
+
+class EvaluateSection(Section):
+    at_end: bool = Field(True, description="evaluate when training is done")
+    num_tasks: int = Field(200, ge=1, description="held-out tasks of the final evaluation")
+    split: str = Field("test", description="split of the final evaluation")
+    decodings: list[Literal["sampled", "greedy"]] = Field(
+        ["sampled", "greedy"], min_length=1, description="decodings, each reported"
+    )
+    checkpoints: list[Literal["base", "peak", "final"]] = Field(
+        ["base", "final"], description="checkpoints, each reported"
+    )
+    variants: list[str] = Field(
+        ["team"], description="what is measured: `all`, or a list of result names, `walkers` for those without a model"
+    )
+
+
+class Settings(Section):
+    name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="name of the run's folder")
+    description: str = Field("", description="one line, shown by `motet recipes`")
+    seed: int = Field(0, ge=0, description="the seed of everything drawn at random")
+    model: str = Field("tiny-m", description="base model: tiny-s, tiny-m, tiny-l, smollm2, a hub id, or a folder")
+    weights: Literal["pretrained", "random"] = Field(
+        "pretrained", description="random: the model's shape with seeded random weights"
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float64"] = Field(
+        "auto", description="auto is resolved once per run"
+    )
+    device: str = Field("auto", description="auto, cpu, or cuda")
+    threads: int = Field(
+        0, ge=0, description="threads of torch; 0: the cores that are free at the start, resolved once per run"
+    )
+    tasks: list[TaskSettings] = Field(min_length=1, description="weighted task sets")
+    workflow: WorkflowSettings = Field(description="who speaks when")
+    cast: Literal["shared", "per_role", "per_slot"] | dict[str, str] = Field(
+        "per_role", description="role or role[slot] -> policy"
+    )
+    policy: PolicySettings = Field(
+        default_factory=PolicySettings, description="what every policy is unless `policies` says otherwise"
+    )
+    policies: dict[str, PolicySettings] = Field(default_factory=dict, description="policies by name")
+    role: RoleSettings = Field(
+        default_factory=RoleSettings, description="what every role is unless `roles` says otherwise"
+    )
+    roles: dict[str, RoleSettings] = Field(default_factory=dict, description="roles by name")
+    sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="how a batch is collected")
+    credit: CreditSection = Field(default_factory=CreditSection, description="how rewards become advantages")
+    update: UpdateSection = Field(default_factory=UpdateSection, description="how advantages become weights")
+    train: TrainSection = Field(default_factory=TrainSection, description="how long, and what is kept")
+    evaluate: EvaluateSection = Field(default_factory=EvaluateSection, description="the evaluation at the end")
