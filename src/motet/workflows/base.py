@@ -1,0 +1,95 @@
+"""A workflow says who speaks when: plain async Python over named roles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import get_annotations
+from typing import Any, ClassVar
+
+from motet.errors import WorkflowError
+from motet.tasks.finding import find, refuse_unknown
+from motet.types import Message, Outcome
+
+Renderer = Callable[[Mapping[str, Any]], str | list[Message]]
+"""Turns the values of a `Prompt` into text or messages, in one dialect."""
+
+BUILTIN = {
+    "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
+    "single": "motet.workflows.single:Single",
+}
+
+
+class Workflow:
+    """Subclass it, name the `roles` (name -> number of slots), and write `run`.
+
+    Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses any other.
+    `prompts` maps a prompt name to a renderer per dialect ("chat", "compact"); one dialect is enough. `needs` names the protocols or
+    classes of task that `run` relies on.
+
+    >>> class Echo(Workflow):
+    ...     roles = {"speaker": 1}
+    ...     times: int = 2
+    >>> Echo(times=3).times, Echo().settings
+    (3, {'times': 2})
+    >>> Echo(tims=3)
+    Traceback (most recent call last):
+    motet.errors.ConfigError: unknown setting 'tims' [workflow=Echo]. To fix it: did you mean 'times'?
+    """
+
+    roles: ClassVar[Mapping[str, int]] = {}
+    prompts: ClassVar[Mapping[str, Mapping[str, Renderer]]] = {}
+    needs: ClassVar[tuple[type, ...]] = ()
+
+    def __init__(self, **settings: Any) -> None:
+        refuse_unknown(settings, self.defaults(), {"workflow": type(self).__name__})
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Every setting and its default, those of base classes first."""
+        found: dict[str, Any] = {}
+        for owner in reversed(cls.__mro__):
+            for name, kind in get_annotations(owner).items():
+                if (
+                    not name.startswith("_")
+                    and "ClassVar" not in str(kind)
+                    and name not in ("roles", "prompts", "needs")
+                ):
+                    if not hasattr(cls, name):
+                        raise WorkflowError(
+                            f"setting {name!r} has no default", where={"workflow": cls.__name__}, fix="give it one"
+                        )
+                    found[name] = getattr(cls, name)
+        return found
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings in force."""
+        return {name: getattr(self, name) for name in self.defaults()}
+
+    async def run(self, task: Any, cast: Any) -> Outcome:
+        """Play one episode. `cast.<role>.act(observation, score=fn)` asks a role; the return value is the team's result."""
+        raise NotImplementedError
+
+    def fits(self, task: Any) -> str | None:
+        """None, or why this workflow cannot play `task` and what it can play.
+
+        >>> class Asks(Workflow):
+        ...     needs = (str,)
+        >>> Asks().fits("text"), Asks().fits(3)
+        (None, 'Asks plays tasks that are str; int is not')
+        """
+        for need in self.needs:
+            if not isinstance(task, need):
+                return f"{type(self).__name__} plays tasks that are {need.__name__}; {type(task).__name__} is not"
+        return None
+
+
+def find_workflow(name: str) -> type[Workflow]:
+    """The workflow class of a built-in name, an entry point of group `motet.workflows`, or `package.module:Class`.
+
+    >>> find_workflow("planner_executor").__name__
+    'PlannerExecutor'
+    """
+    return find("workflow", name, BUILTIN, "motet.workflows")
