@@ -67,7 +67,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for writing. A second process is refused by name; the lock ends with its process, however that ends."""
+        """Hold the folder for writing; a second process is refused. The lock ends with its process, however that ends."""
         with open(self.path / ".lock", "a+", encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,7 +115,7 @@ def described(settings: Settings) -> dict[str, Any]:
 
 
 def create(root: Path, name: str) -> RunFolder:
-    """A new folder for `name`: the name itself, or the next free of name-2, name-3, ... Two processes never get the same one."""
+    """A new folder: `name`, or the next free of name-2, name-3, ... Two processes never get the same one."""
     root.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
