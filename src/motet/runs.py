@@ -67,7 +67,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for writing; a second process is refused. The lock ends with its process, however that ends."""
+        """Hold the folder for writing; a second process is refused. The lock ends with its process."""
         with open(self.path / ".lock", "a+", encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,7 +10,7 @@ from typing import Any
 
 from motet.config.load import Loaded, nearest
 from motet.config.marks import Path
-from motet.config.settings import PolicySettings, RoleSettings, Section, Settings
+from motet.config.settings import GROUP_FIELDS, GROUPINGS, PolicySettings, RoleSettings, Section, Settings
 from motet.errors import ConfigError
 
 _OFF_POLICY = (
@@ -178,19 +178,14 @@ def _check_roles(loaded: Loaded, settings: Settings) -> None:
 
 def _check_credit(loaded: Loaded, settings: Settings) -> None:
     credit, sampling = settings.credit, settings.sampling
+    if isinstance(credit.grouping, str) and credit.grouping not in GROUPINGS:
+        raise _at(loaded, ("credit", "grouping"), "unknown grouping", nearest(credit.grouping, GROUPINGS))
     if isinstance(credit.grouping, list):
         for field in credit.grouping:
-            if field not in ("tree", "role", "slot", "turn", "visit"):
-                raise _at(
-                    loaded,
-                    ("credit", "grouping"),
-                    f"a group key has no field '{field}'",
-                    nearest(field, ["tree", "role", "slot", "turn", "visit"]),
-                )
+            if field not in GROUP_FIELDS:
+                raise _at(loaded, ("credit", "grouping"), f"no group field '{field}'", nearest(field, GROUP_FIELDS))
         if "tree" not in credit.grouping:
-            raise _at(
-                loaded, ("credit", "grouping"), "groups without 'tree' compare answers to different tasks", "add tree"
-            )
+            raise _at(loaded, ("credit", "grouping"), "groups without 'tree' compare different tasks", "add tree")
     if (
         sampling.width == 1
         and credit.singleton == "zero"
@@ -210,12 +205,12 @@ def _check_credit(loaded: Loaded, settings: Settings) -> None:
             "max_rl needs rewards in [0, 1], an additive mix leaves them",
             "set credit.mix=convex",
         )
-    if sampling.rule != "independent" and credit.rule == "outcome":
+    if sampling.rule != "independent" and credit.rewards == "outcome":
         raise _at(
             loaded,
-            ("credit", "rule"),
+            ("credit", "rewards"),
             f"under `{sampling.rule}` sampling the losers of a call never lead to the outcome and would have no reward",
-            "set sampling.rule=independent, or credit.rule=scored",
+            "set sampling.rule=independent, or credit.rewards=score",
         )
 
 

@@ -9,8 +9,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-GROUPINGS = ("none", "agent", "turn", "at_grpo", "node")
-ESTIMATORS = ("grpo", "mean_only", "rloo", "max_rl", "reinforce")
+GROUP_FIELDS = ("tree", "role", "slot", "turn", "visit")
+GROUPINGS = (
+    "none",
+    "agent",
+    "turn",
+    "at_grpo",
+    "node",
+    "rllm_voting",
+    "rllm_orchestrator_workers",
+    "rllm_evaluator_optimizer",
+    "dr_mas",
+)
 
 
 class Section(BaseModel):
@@ -73,16 +83,16 @@ class RoleSettings(Section):
 
 class SamplingSettings(Section):
     rule: Literal["tree", "independent", "lookahead"] = Field("tree", description="where the K candidates come from")
-    width: int = Field(4, ge=1, description="K: candidates per call (tree, lookahead), episodes per tree (independent)")
+    width: int = Field(8, ge=1, description="K: candidates per call (tree, lookahead), episodes per tree (independent)")
     choose: Literal["greedy", "softmax", "random"] = Field("greedy", description="which candidate goes on")
     choose_temperature: float = Field(1.0, gt=0, description="temperature of `choose: softmax`, in units of reward")
     trees: int = Field(32, ge=1, description="trees per iteration")
     resample: int = Field(0, ge=0, description="how often a tree whose groups are all equal is drawn anew (DAPO)")
-    max_parallel: int = Field(64, ge=1, description="episodes in flight at once; never changes a result")
+    max_parallel: int = Field(256, ge=1, description="episodes in flight at once; never changes a result")
     score_timeout_s: float = Field(30.0, gt=0, description="a score that takes longer is an error")
     max_failed_frac: float = Field(0.0, ge=0, lt=1, description="share of episodes that may fail before the run stops")
-    max_prompt_tokens: int = Field(0, ge=0, description="cap on a prompt, 0: what the model can hold")
-    too_long: Literal["error", "drop_front"] = Field(
+    max_prompt_tokens: int = Field(0, ge=0, description="cap on a prompt; 0: what the model can hold")
+    overlong: Literal["error", "truncate_left", "drop_oldest"] = Field(
         "error", description="what happens to a longer prompt; counted and reported"
     )
 
@@ -94,51 +104,52 @@ class CreditSection(Section):
     estimator: Literal["grpo", "mean_only", "rloo", "max_rl", "reinforce"] = Field(
         "grpo", description="reward to advantage, within a group"
     )
-    alpha: float = Field(1.0, ge=0, description="weight of the team reward against the local one")
+    alpha: float = Field(0.7, ge=0, description="weight of the team reward against the local one")
     mix: Literal["convex", "additive"] = Field("convex", description="alpha t + (1 - alpha) l, or alpha t + l")
-    std: Literal["population", "sample"] = Field("population", description="which standard deviation `grpo` divides by")
-    epsilon: float = Field(1e-6, ge=0, description="added to that standard deviation")
+    std: Literal["population", "sample"] = Field("population", description="which deviation `grpo` divides by")
+    epsilon: float = Field(1e-8, ge=0, description="added to that deviation")
     equal_groups: Literal["drop", "count"] = Field(
-        "drop", description="whether rows of a group of equal rewards stay in the denominators"
+        "drop", description="whether rows of a group without differences leave every denominator"
     )
     singleton: Literal["zero", "raw"] = Field("zero", description="advantage in a group of one: 0, or the reward")
-    rule: str = Field("scored", description="which reward a call gets: its own, or the episode's outcome")
+    rewards: Literal["score", "outcome"] = Field("score", description="a call's own reward, or the episode's outcome")
 
 
 class UpdateSection(Section):
-    lr: float = Field(1e-6, gt=0, description="learning rate at its peak")
-    weight_decay: float = Field(0.01, ge=0, description="decoupled weight decay of AdamW")
-    beta1: float = Field(0.9, ge=0, lt=1, description="AdamW: first moment")
-    beta2: float = Field(0.999, ge=0, lt=1, description="AdamW: second moment")
+    lr: float = Field(1e-3, gt=0, description="learning rate at its peak")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay of AdamW")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="AdamW: decay of the two moments")
+    eps: float = Field(1e-8, gt=0, description="AdamW: added to the denominator")
     warmup: int = Field(0, ge=0, description="iterations of linear warm-up")
-    schedule: Literal["constant", "linear", "cosine"] = Field(
-        "constant", description="what the learning rate does after the warm-up"
-    )
+    schedule: Literal["constant", "linear", "cosine"] = Field("constant", description="the rate after the warm-up")
     min_lr_frac: float = Field(0.0, ge=0, le=1, description="lowest learning rate, as a share of `lr`")
-    updates_per_iteration: int = Field(
-        1, ge=1, description="optimiser steps per iteration; each row is used in one of them"
-    )
+    updates_per_iteration: int = Field(1, ge=1, description="optimiser steps per iteration; each row is in one of them")
     rows_per_update: int | None = Field(
         None, ge=1, description="the other mode: rows per optimiser step, as many steps as that makes"
     )
     epochs: int = Field(1, ge=1, description="passes over the rows")
-    ratio_level: Literal["token", "sequence"] = Field(
-        "token", description="importance ratio per token, or per answer (GSPO)"
-    )
-    clip_low: float = Field(0.2, ge=0, description="the ratio is clipped below 1 - this")
+    ratio: Literal["token", "sequence"] = Field("token", description="importance ratio per token, or per answer (GSPO)")
+    clip_low: float = Field(0.2, ge=0, lt=1, description="the ratio is clipped below 1 - this")
     clip_high: float = Field(0.2, ge=0, description="the ratio is clipped above 1 + this")
     dual_clip: float | None = Field(None, gt=1, description="bound on the loss of a negative advantage; empty: none")
     aggregation: Literal["token_mean", "sequence_mean", "constant"] = Field(
-        "token_mean", description="how tokens become one number"
+        "token_mean", description="how the tokens of a batch become one number"
     )
-    aggregation_length: int | None = Field(
-        None, ge=1, description="the divisor of `aggregation: constant`; empty: the longest max_tokens"
+    constant_tokens: int | None = Field(
+        None, ge=1, description="divisor per row of `aggregation: constant`; empty: the longest max_tokens"
     )
     kl: float = Field(0.0, ge=0, description="coefficient of the KL anchor to the base")
-    kl_form: Literal["loss", "ratio"] = Field("loss", description="k3 as a plain loss, or weighted by the ratio")
-    entropy: float = Field(0.0, ge=0, description="coefficient of the entropy bonus")
-    max_grad_norm: float = Field(1.0, gt=0, description="gradient norm is clipped to this, per policy")
-    micro_batch_tokens: int = Field(16384, ge=1, description="tokens of one packed forward pass")
+    kl_estimator: Literal["k1", "k2", "k3"] = Field("k3", description="how the KL is estimated from a sample")
+    kl_form: Literal["loss", "ratio"] = Field(
+        "loss", description="the estimate as a plain loss, or weighted by the ratio"
+    )
+    entropy: float = Field(0.0, ge=0, description="coefficient of the entropy bonus, per nat and token")
+    max_grad_norm: float | None = Field(1.0, gt=0, description="gradient norm is clipped to this, per policy")
+    ratio_tolerance: float | None = Field(
+        1e-3, gt=0, description="largest |ratio - 1| before the first step; empty: unchecked"
+    )
+    on_nonfinite: Literal["raise", "skip"] = Field("raise", description="a loss or gradient that is no number")
+    micro_batch_tokens: int = Field(4096, ge=1, description="tokens of one packed forward pass")
     mask_truncated: bool = Field(False, description="leave answers that hit max_tokens out of the loss")
 
 
