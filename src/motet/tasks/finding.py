@@ -1,4 +1,6 @@
-"""Finds task sets and workflows by name: a built-in one, an import path, or an entry point. Refuses what it does not know."""
+"""Finds task sets and workflows by name: a built-in one, an import path, or an entry point. Refuses what it does not
+know.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], where: Mapping[
 
 
 def find(kind: str, name: str, builtin: Mapping[str, str], group: str) -> Any:
-    """The class called `name`: a key of `builtin` (short name -> import path), an entry point of `group`, or `package.module:Class`.
+    """The class called `name`: a key of `builtin` (short name -> import path), an entry point of `group`, or
+    `package.module:Class`.
 
     Raises `ConfigError` with the nearest known name, or with what went wrong on import.
 
@@ -48,8 +51,7 @@ def find(kind: str, name: str, builtin: Mapping[str, str], group: str) -> Any:
     plugged = {point.name: point for point in entry_points(group=group)}
     if name in plugged:
         return _load(kind, plugged[name].value)
-    hint = near(name, [*builtin, *plugged])
-    raise ConfigError(f"no {kind} called {name!r}", fix=f"{hint} A class of your own is 'package.module:Class'")
+    raise ConfigError(f"no {kind} called {name!r}", fix=near(name, [*builtin, *plugged]))
 
 
 def _load(kind: str, path: str) -> Any:

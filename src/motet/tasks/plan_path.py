@@ -1,27 +1,22 @@
 """Plan-Path: walk a grid with walls from a start to a goal within a budget of moves.
 
-A cell is the integer row * size + column. A task is a frozen value, a `State` as well: `state.after(moves)` is a new state
-and leaves the old one as it was, so that candidates can be tried side by side.
+A cell is the integer row * size + column. A task is a frozen value, a `State` as well: `state.after(moves)` is a new
+state and leaves the old one as it was, so that candidates can be tried side by side.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, Literal
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.finding import refuse_unknown
-from motet.tasks.plan_path_moves import DIRECTIONS, Moves
+from motet.tasks.plan_path_grid import SPLIT_BUCKETS, distances, moved_to, number_of, split_of
+from motet.tasks.plan_path_moves import Moves
 
 Last = Literal["none", "ok", "bump", "empty"]
-
-SPLIT_BUCKETS = {"train": range(0, 80), "validation": range(80, 90), "test": range(90, 100)}
-"""The hash of a wall layout, modulo 100, decides the one split it can ever occur in."""
 
 HELD_OUT_SIZE = 10_000
 """Tasks in `validation` and in `test`; `train` is endless."""
@@ -67,7 +62,8 @@ class PlanPathTask:
 class State:
     """Where a walk stands. `walked` lists the cells entered so far, the start not among them; `bumps` the walls met.
 
-    `last` tells what the last walk did: "none" (there was none), "ok", "bump" (an illegal move ended it), "empty" (no move).
+    `last` tells what the last walk did: "none" (there was none), "ok", "bump" (an illegal move ended it), "empty" (no
+    move).
 
     >>> task = PlanPathTask("t", 2, (), (), 0, 3, 2, 4)
     >>> after = task.start().after(Moves(("R", "D")))
@@ -105,7 +101,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a sequence of moves did. `steps` are the cells entered, `bumped` the illegal cell (-1: off the grid) or None."""
+    """What a sequence of moves did. `steps` are the cells entered, `bumped` the illegal cell (-1: off the grid) or
+    None.
+    """
 
     before: State
     after: State
@@ -119,10 +117,11 @@ class Walk:
 
 
 def walk(state: State, moves: Moves, walls: tuple[int, ...] | None = None) -> Walk:
-    """Walk `moves` from `state` until they end, the goal is reached, a move is illegal, the call's cap or the budget ends.
+    """Walk `moves` from `state` until they end, the goal is reached, a move is illegal, the call's cap or the budget
+    ends.
 
-    An illegal move (a wall, off the grid, a cell that is no neighbour) costs one move and ends the walk where it stands.
-    `walls` replaces the true walls: the walk on somebody's map.
+    An illegal move (a wall, off the grid, a cell that is no neighbour) costs one move and ends the walk where it
+    stands. `walls` replaces the true walls: the walk on somebody's map.
 
     >>> task = PlanPathTask("t", 3, (1,), (), 0, 8, 4, 8)
     >>> done = walk(task.start(), Moves(("D", "R", "U", "U")))
@@ -149,57 +148,10 @@ def walk(state: State, moves: Moves, walls: tuple[int, ...] | None = None) -> Wa
     return Walk(state, after, tuple(steps), bumped)
 
 
-def moved_to(cell: int, step: int | str, size: int) -> int:
-    """The cell that a step leads to; -1 when it is off the grid or no neighbour."""
-    if isinstance(step, str):
-        row, column = divmod(cell, size)
-        row, column = row + DIRECTIONS[step][0], column + DIRECTIONS[step][1]
-        return row * size + column if 0 <= row < size and 0 <= column < size else -1
-    return step if step in neighbours(cell, size) else -1
-
-
-def neighbours(cell: int, size: int) -> tuple[int, ...]:
-    """The cells beside `cell` on the grid, in the order up, down, left, right.
-
-    >>> neighbours(0, 10), neighbours(55, 10)
-    ((10, 1), (45, 65, 54, 56))
-    """
-    return _neighbours(size)[cell] if 0 <= cell < size * size else ()
-
-
-@lru_cache(maxsize=64)
-def _neighbours(size: int) -> tuple[tuple[int, ...], ...]:
-    table = []
-    for cell in range(size * size):
-        row, column = divmod(cell, size)
-        around = [(row + dr, column + dc) for dr, dc in DIRECTIONS.values()]
-        table.append(tuple(r * size + c for r, c in around if 0 <= r < size and 0 <= c < size))
-    return tuple(table)
-
-
-@lru_cache(maxsize=8192)
-def distances(size: int, walls: tuple[int, ...], goal: int) -> tuple[int, ...]:
-    """Shortest distance of every cell to `goal` (breadth-first search); -1 where there is no path.
-
-    >>> distances(2, (1,), 3)
-    (2, -1, 1, 0)
-    """
-    table, found, queue = _neighbours(size), [-1] * (size * size), deque([goal])
-    blocked = set(walls)
-    found[goal] = 0
-    while queue:
-        cell = queue.popleft()
-        for other in table[cell]:
-            if found[other] < 0 and other not in blocked:
-                found[other] = found[cell] + 1
-                queue.append(other)
-    return tuple(found)
-
-
 @dataclass(frozen=True, slots=True)
 class PlanPathSettings:
-    """What a recipe may set. `hidden_walls` is the fraction of wall cells that `task.map_walls` lacks; `budget_factor` times the
-    optimum, rounded down, is the budget of an episode. Raises `ConfigError` out of range.
+    """What a recipe may set. `hidden_walls` is the fraction of wall cells that `task.map_walls` lacks; `budget_factor`
+    times the optimum, rounded down, is the budget of an episode. Raises `ConfigError` out of range.
     """
 
     size: int = 10
@@ -231,11 +183,12 @@ class PlanPathSettings:
 class PlanPath:
     """The task set. A task is a pure function of (settings, split, index).
 
-    Every grid has exactly round(walls * size * size) wall cells and a path from start to goal of at least `min_distance` moves that
-    fits into max_turns * max_moves_per_call moves. A wall layout belongs to one split alone, by its hash, so no two splits share one.
+    Every grid has exactly round(walls * size * size) wall cells and a path from start to goal of at least
+    `min_distance` moves that fits into max_turns * max_moves_per_call moves. A wall layout belongs to one split alone,
+    by its hash, so no two splits share one.
 
-    Settings are those of `PlanPathSettings`. Raises `ConfigError` for an unknown one or one out of range, `TaskError` for an
-    unknown split or index and where no grid fits the settings.
+    Settings are those of `PlanPathSettings`. Raises `ConfigError` for an unknown one or one out of range, `TaskError`
+    for an unknown split or index and where no grid fits the settings.
 
     >>> task = PlanPath().task("test", 7)
     >>> task == PlanPath(size=10).task("test", 7), len(task.walls), task.optimal >= 8
@@ -270,7 +223,7 @@ class PlanPath:
         opts = self.settings
         longest = opts.max_turns * opts.max_moves_per_call
         drawn_by = (opts.size, self.num_walls, opts.min_distance, longest, opts.seed)
-        rng = random.Random(_number("grid", *drawn_by, split, index))
+        rng = random.Random(number_of("grid", *drawn_by, split, index))
         for walls in self._layouts(rng, split):
             free = sorted(set(range(self.settings.size * self.settings.size)) - set(walls))
             goal = _pick(rng, free)
@@ -301,8 +254,8 @@ class PlanPath:
     def _task(
         self, split: str, index: int, walls: tuple[int, ...], start: int, goal: int, far: tuple[int, ...]
     ) -> PlanPathTask:
-        digest = _number("content", self.settings.size, walls, start, goal)
-        rng = random.Random(_number("hidden", digest, self.settings.seed))
+        digest = number_of("content", self.settings.size, walls, start, goal)
+        rng = random.Random(number_of("hidden", digest, self.settings.seed))
         hidden = sorted(walls, key=lambda cell: rng.random())[: round(self.settings.hidden_walls * len(walls))]
         return PlanPathTask(
             id=f"{self.name}-{split}-{index}-{digest & 0xFFFFFFFF:08x}",
@@ -316,16 +269,6 @@ class PlanPath:
             max_turns=self.settings.max_turns,
             max_moves_per_call=self.settings.max_moves_per_call,
         )
-
-
-def split_of(size: int, walls: tuple[int, ...]) -> str:
-    """The split that a wall layout belongs to; 80, 10 and 10 in 100 layouts are train, validation and test."""
-    bucket = _number("split", size, walls) % 100
-    return next(split for split, buckets in SPLIT_BUCKETS.items() if bucket in buckets)
-
-
-def _number(*parts: object) -> int:
-    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), "big")
 
 
 def _pick(rng: random.Random, items: list[int]) -> int:

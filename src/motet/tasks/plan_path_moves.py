@@ -16,7 +16,8 @@ _CELL = re.compile(r"c([0-9]{1,4})")
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Parsed moves: each step is a direction ("U", "D", "L", "R") or the cell to enter next. `failure` says what was wrong.
+    """Parsed moves: each step is a direction ("U", "D", "L", "R") or the cell to enter next. `failure` says what was
+    wrong.
 
     A compact answer that goes wrong half-way keeps the steps before that; a chat answer with a wrong entry keeps none.
     """

@@ -19,11 +19,11 @@ def walk_team(done: Walk) -> float:
 
         0.9 * g * (1 + e) / 2     with   g = max(0, d - d') / min(d, M)   and   e = max(0, d - d') / m
 
-    g is the gained share of what a perfect call gains, e the share of moves that were not wasted. In [0, 0.9] short of the goal.
-    Standing still, walking away and walking in circles earn 0. A walk that spends nothing earns 0.
+    g is the gained share of what a perfect call gains, e the share of moves that were not wasted. In [0, 0.9] short of
+    the goal. Standing still, walking away and walking in circles earn 0. A walk that spends nothing earns 0.
 
-    Over an episode the mean over its calls is at most that of an optimal walk: every call short of the goal earns at most 0.9, which
-    an optimal walk earns in each, and the call with 1 comes last, soonest for the optimal walk.
+    Over an episode the mean over its calls is at most that of an optimal walk: every call short of the goal earns at
+    most 0.9, which an optimal walk earns in each, and the call with 1 comes last, soonest for the optimal walk.
 
     >>> from motet.tasks.plan_path import PlanPathTask
     >>> start = PlanPathTask("t", 10, (), (), 0, 99, 18, 36).start()
@@ -46,8 +46,9 @@ def walk_team(done: Walk) -> float:
 def walk_form(done: Walk) -> tuple[float, float]:
     """The form of one walk: (legal, fresh), each in [0, 1].
 
-    legal = legal moves / moves spent, 0 when none was spent. fresh = cells entered that the walk had not been on before (in this
-    call, its first cell included) / min(M, moves made when the goal ended it). Long loop-free walks are good form wherever they lead.
+    legal = legal moves / moves spent, 0 when none was spent. fresh = cells entered that the walk had not been on
+    before (in this call, its first cell included) / min(M, moves made when the goal ended it). Long loop-free walks
+    are good form wherever they lead.
 
     >>> from motet.tasks.plan_path import PlanPathTask
     >>> start = PlanPathTask("t", 10, (), (), 0, 99, 18, 36).start()
@@ -81,7 +82,8 @@ NO_MOVES = Moves()
 
 
 def judge_walk(state: State, text: str, plan: Moves = NO_MOVES, follow: float = 0.0) -> Reward:
-    """The executor: team = `walk_team`; local = (1 - follow) * (legal + fresh) / 2 + follow * followed. Notes: the moves.
+    """The executor: team = `walk_team`; local = (1 - follow) * (legal + fresh) / 2 + follow * followed. Notes: the
+    moves.
 
     >>> from motet.tasks.plan_path import PlanPathTask
     >>> start = PlanPathTask("t", 2, (), (), 0, 3, 2, 4).start()
@@ -97,8 +99,9 @@ def judge_walk(state: State, text: str, plan: Moves = NO_MOVES, follow: float = 
 
 
 def judge_plan(state: State, text: str, walls: tuple[int, ...] | None = None) -> Reward:
-    """The planner: team = `walk_team` of its proposal, walked as it stands on the true grid; local = (legal + fresh) / 2 of
-    the proposal on `walls`, the map that the planner sees (None: the true one), so that its own form is judged by what it can know.
+    """The planner: team = `walk_team` of its proposal, walked as it stands on the true grid; local = (legal + fresh) /
+    2 of the proposal on `walls`, the map that the planner sees (None: the true one), so that its own form is judged by
+    what it can know.
 
     >>> from motet.tasks.plan_path import PlanPathTask
     >>> start = PlanPathTask("t", 2, (1,), (), 0, 3, 2, 4).start()

@@ -22,9 +22,9 @@ BUILTIN = {
 class Workflow:
     """Subclass it, name the `roles` (name -> number of slots), and write `run`.
 
-    Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses any other.
-    `prompts` maps a prompt name to a renderer per dialect ("chat", "compact"); one dialect is enough. `needs` names the protocols or
-    classes of task that `run` relies on.
+    Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses
+    any other. `prompts` maps a prompt name to a renderer per dialect ("chat", "compact"); one dialect is enough.
+    `needs` names the protocols or classes of task that `run` relies on.
 
     >>> class Echo(Workflow):
     ...     roles = {"speaker": 1}
@@ -69,7 +69,9 @@ class Workflow:
         return {name: getattr(self, name) for name in self.defaults()}
 
     async def run(self, task: Any, cast: Any) -> Outcome:
-        """Play one episode. `cast.<role>.act(observation, score=fn)` asks a role; the return value is the team's result."""
+        """Play one episode. `cast.<role>.act(observation, score=fn)` asks a role; the return value is the team's
+        result.
+        """
         raise NotImplementedError
 
     def fits(self, task: Any) -> str | None:

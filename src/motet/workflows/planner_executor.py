@@ -21,10 +21,10 @@ View = Literal["full", "stale_map"]
 class PlannerExecutor(Workflow):
     """Plan-Path by two roles.
 
-    `view`: "full", both see everything; "stale_map", the planner sees an out-of-date map (and the walls bumped into so far) and the
-    goal, the executor the true walls and no goal. `solo`: "planner" walks its proposals as they stand, "executor" gets empty
-    proposals. `plans` replaces what the planner says, by (task id, turn): see `shuffled_plans`. `follow` is the weight of following
-    the plan in the executor's local reward.
+    `view`: "full", both see everything; "stale_map", the planner sees an out-of-date map (and the walls bumped into so
+    far) and the goal, the executor the true walls and no goal. `solo`: "planner" walks its proposals as they stand,
+    "executor" gets empty proposals. `plans` replaces what the planner says, by (task id, turn): see `shuffled_plans`.
+    `follow` is the weight of following the plan in the executor's local reward.
     """
 
     roles: ClassVar[Mapping[str, int]] = {"planner": 1, "executor": 1}
@@ -57,7 +57,7 @@ class PlannerExecutor(Workflow):
                 state = state.after(call.notes)
             if state.is_over:
                 break
-        return Outcome(state.at_goal, state.progress, {"moves": len(state.walked), "turns": turn + 1})
+        return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
 
     async def _plan(self, state: State, turn: int, cast: Any) -> Moves:
         if self.solo == "executor":
@@ -81,8 +81,8 @@ class PlannerExecutor(Workflow):
 def shuffled_plans(episodes: Sequence[Episode], max_turns: int, seed: int = 0) -> dict[tuple[str, int], str]:
     """The setting `plans` that gives every task what the planner said in another task's episode, at the same turn.
 
-    Tasks are put in a random ring and each takes from the next one, so no task keeps its own plans. An episode that ended earlier
-    starts over at its first plan. Raises `ConfigError` with fewer than two tasks.
+    Tasks are put in a random ring and each takes from the next one, so no task keeps its own plans. An episode that
+    ended earlier starts over at its first plan. Raises `ConfigError` with fewer than two tasks.
     """
     said = {e.task_id: [call.text for call in e.calls if call.key.role == "planner"] for e in episodes}
     said = {task_id: plans for task_id, plans in said.items() if plans}

@@ -1,7 +1,7 @@
 """What planner and executor are shown, in both dialects. Nothing here is computed by a search.
 
-Values: `state`, `walls` (the cells that this role sees as walls), `goal` (or None where the role does not see it) and, for the
-executor, `plan` (parsed moves). What is stable over an episode comes first, so that prompts share prefixes.
+Values: `state`, `walls` (the cells that this role sees as walls), `goal` (or None where the role does not see it) and,
+for the executor, `plan` (parsed moves). What is stable over an episode comes first, so that prompts share prefixes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from motet.tasks.plan_path import PlanPathTask, State, moved_to
+from motet.tasks.plan_path import PlanPathTask, State
 from motet.tasks.plan_path_drawing import draw_grid
+from motet.tasks.plan_path_grid import moved_to
 from motet.tasks.plan_path_moves import Moves
 from motet.types import Message
 

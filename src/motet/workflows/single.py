@@ -20,7 +20,7 @@ class Single(Workflow):
     """
 
     roles: ClassVar[Mapping[str, int]] = {"solver": 1}
-    prompts = {
+    prompts: ClassVar[Mapping[str, Any]] = {
         "solve": {
             "compact": lambda values: compact(values["called"], values),
             "chat": lambda values: chat("solver", values),
@@ -31,10 +31,10 @@ class Single(Workflow):
 
     async def run(self, task: PlanPathTask, cast: Any) -> Outcome:
         state = task.start()
-        for turn in range(task.max_turns):
+        for _ in range(task.max_turns):
             prompt = Prompt("solve", state=state, walls=task.walls, goal=task.goal, called=self.called)
             call = await cast.solver.act(prompt, score=partial(judge_walk, state))
             state = state.after(call.notes)
             if state.is_over:
                 break
-        return Outcome(state.at_goal, state.progress, {"moves": len(state.walked), "turns": turn + 1})
+        return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})

@@ -1,0 +1,147 @@
+"""What a task and a task set are, what a task can do, and which tasks a batch draws."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Protocol, runtime_checkable
+
+from motet.errors import ConfigError, TaskError
+from motet.tasks.finding import find, refuse_unknown
+from motet.types import Reward
+
+BUILTIN = {
+    "plan_path": "motet.tasks.plan_path:PlanPath",
+    "jsonl": "motet.tasks.jsonl:JsonlTasks",
+}
+
+ENDLESS = 2**31
+"""Indices drawn from an endless split lie below this."""
+
+
+class Task(Protocol):
+    """One frozen problem: a frozen dataclass whose fields become JSON by `dataclasses.asdict`."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class TaskSet(Protocol):
+    """A seeded source of tasks with named, disjoint splits. `task` is a pure function of (settings, split, index)."""
+
+    name: str
+    splits: tuple[str, ...]
+
+    def task(self, split: str, index: int) -> Any: ...
+    def size(self, split: str) -> int | None: ...
+
+
+@runtime_checkable
+class Answerable(Protocol):
+    """A task whose answer is one text: `check` gives its worth in [0, 1]."""
+
+    def check(self, text: str) -> float: ...
+
+
+@runtime_checkable
+class Playable(Protocol):
+    """A task that is played move by move. A state is a value: `after` gives a new one and leaves the old."""
+
+    def start(self) -> Any: ...
+
+
+@runtime_checkable
+class Programmable(Protocol):
+    """A task that is solved by a program: pairs of input and expected output."""
+
+    @property
+    def tests(self) -> Sequence[tuple[str, str]]: ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A task that judges what each role says, given what was said before."""
+
+    def judge(self, role: str, text: str, **seen: Any) -> Reward: ...
+
+
+def draw(
+    task_sets: Sequence[tuple[TaskSet, float]], seed: int, split: str, ticket: int, num: int
+) -> list[tuple[str, Any, int]]:
+    """The tasks of one batch: (name of the task set, task, copy), in order of position.
+
+    What stands at a position depends on (task_sets, seed, split, ticket, position) alone, so a longer batch begins
+    with the shorter one. A task set is drawn with the probability weight / sum of weights; its task uniformly, with
+    replacement. A task that is drawn again in the same batch gets copies 0, 1, 2 ...
+
+    Raises `ConfigError` for weights that are not positive or names that are not unique, `TaskError` where a set lacks
+    the split.
+
+    >>> from motet.tasks.plan_path import PlanPath
+    >>> batch = draw([(PlanPath(), 1.0)], seed=0, split="train", ticket=3, num=4)
+    >>> batch[:2] == draw([(PlanPath(), 1.0)], seed=0, split="train", ticket=3, num=2), batch[0][0], batch[0][2]
+    (True, 'plan_path', 0)
+    """
+    _check_sets(task_sets, split)
+    total = sum(weight for _, weight in task_sets)
+    drawn: list[tuple[str, Any, int]] = []
+    copies: dict[tuple[str, str], int] = {}
+    for position in range(num):
+        left = _uniform(seed, split, ticket, position, "set") * total
+        for chosen, weight in task_sets:  # noqa: B007  the last set takes what rounding leaves
+            left -= weight
+            if left < 0:
+                break
+        size = chosen.size(split) or ENDLESS
+        task = chosen.task(split, int(_uniform(seed, split, ticket, position, "task") * size))
+        copy = copies.get((chosen.name, task.id), 0)
+        copies[chosen.name, task.id] = copy + 1
+        drawn.append((chosen.name, task, copy))
+    return drawn
+
+
+def _check_sets(task_sets: Sequence[tuple[TaskSet, float]], split: str) -> None:
+    names = [task_set.name for task_set, _ in task_sets]
+    if not names or len(set(names)) < len(names):
+        raise ConfigError(f"task sets are named {names}", fix="give at least one, and each a name of its own")
+    for task_set, weight in task_sets:
+        if not weight > 0:
+            raise ConfigError(f"weight is {weight}", where={"task_set": task_set.name}, fix="set a weight above 0")
+        if split not in task_set.splits:
+            known = ", ".join(task_set.splits)
+            raise TaskError(f"no split {split!r}", where={"task_set": task_set.name}, fix=f"use one of {known}")
+
+
+def _uniform(*parts: object) -> float:
+    """In [0, 1), 53 bits of a hash of `parts`."""
+    digest = blake2b(repr(parts).encode(), digest_size=8).digest()
+    return (int.from_bytes(digest, "big") >> 11) / 2**53
+
+
+def find_task_set(name: str) -> Any:
+    """The task set class of a built-in name, an entry point of group `motet.tasks`, or `package.module:Class`.
+
+    >>> find_task_set("plan_pth")
+    Traceback (most recent call last):
+    motet.errors.ConfigError: no task set called 'plan_pth'. To fix it: did you mean 'plan_path'?
+    """
+    return find("task set", name, BUILTIN, "motet.tasks")
+
+
+def make_task_set(name: str, **settings: Any) -> TaskSet:
+    """The task set `name` with its settings; an unknown or missing setting is refused by name.
+
+    >>> make_task_set("plan_path", siz=8)
+    Traceback (most recent call last):
+    motet.errors.ConfigError: unknown setting 'siz' [task_set=plan_path]. To fix it: did you mean 'size'?
+    """
+    found = find_task_set(name)
+    taken = inspect.signature(found).parameters
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        refuse_unknown(settings, taken, {"task_set": name})
+    for key, parameter in taken.items():
+        is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if is_named and parameter.default is parameter.empty and key not in settings:
+            raise ConfigError(f"setting {key!r} is missing", where={"task_set": name}, fix=f"set {key}")
+    return found(**settings)
