@@ -140,7 +140,7 @@ def section_at(path: Path) -> type[BaseModel] | None:
         if isinstance(at, type) and issubclass(at, BaseModel):
             if part not in at.model_fields:
                 return None
-            at = _section_in(at.model_fields[str(part)].annotation)
+            at = section_of(at.model_fields[str(part)].annotation)
         # below a list or a mapping of sections the part is an index or a name: stay at the element
         elif isinstance(at, tuple):
             at = at[0]
@@ -151,13 +151,13 @@ def section_at(path: Path) -> type[BaseModel] | None:
     return at
 
 
-def _section_in(annotation: Any) -> Any:
+def section_of(annotation: Any) -> Any:
     """A section, `(section,)` for a list or mapping of sections, or None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     for argument in arguments:
-        found = _section_in(argument)
+        found = section_of(argument)
         if found is not None:
             return found if origin in (typing.Union, types.UnionType) else (found,)
     return None

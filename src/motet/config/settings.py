@@ -146,7 +146,7 @@ class UpdateSection(Section):
     entropy: float = Field(0.0, ge=0, description="coefficient of the entropy bonus, per nat and token")
     max_grad_norm: float | None = Field(1.0, gt=0, description="gradient norm is clipped to this, per policy")
     ratio_tolerance: float | None = Field(
-        1e-3, gt=0, description="largest |ratio - 1| before the first step; empty: unchecked"
+        1e-3, gt=0, description="how far the ratio may be from 1 before the first step; empty: unchecked"
     )
     on_nonfinite: Literal["raise", "skip"] = Field("raise", description="a loss or gradient that is no number")
     micro_batch_tokens: int = Field(4096, ge=1, description="tokens of one packed forward pass")

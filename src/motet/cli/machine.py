@@ -1,0 +1,73 @@
+"""`motet recipes`, `motet doctor`, `motet bench`: what there is, what runs here, and how fast."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def recipes(
+    keys: Annotated[
+        bool, typer.Option("--keys", help="List every key a recipe can hold, with default and meaning.")
+    ] = False,
+) -> int:
+    """List the recipes that come with the package.
+
+    Example: motet recipes --keys
+    """
+    from motet.config import recipes as shipped
+    from motet.config.describe import key_table
+
+    if keys:
+        typer.echo(key_table(), nl=False)
+        return 0
+    table = Table(box=None, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, description in shipped().items():
+        table.add_row(name, description)
+    Console(highlight=False).print(table)
+    return 0
+
+
+def doctor(as_json: JsonOption = False) -> int:
+    """Say what this machine can run.
+
+    Example: motet doctor
+    """
+    from motet.doctor import examine
+
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        table = Table(box=None, show_header=False)
+        for finding in findings:
+            mark = {"ok": "ok", "missing": "MISSING", "note": "-"}[finding.verdict]
+            table.add_row(mark, finding.subject, finding.found, finding.meaning)
+        Console(highlight=False).print(table)
+    return 1 if any(finding.verdict == "missing" for finding in findings) else 0
+
+
+def bench(
+    as_json: JsonOption = False,
+    seconds: Annotated[float, typer.Option(min=1, help="Time to measure for.")] = 30.0,
+) -> int:
+    """Measure completions per second of a whole iteration, and the share of this machine's limit.
+
+    Example: motet bench --json
+    """
+    from motet.session import measure
+
+    found = measure(seconds)
+    typer.echo(
+        json.dumps(found, indent=1) if as_json else "\n".join(f"{key}  {value:.4g}" for key, value in found.items())
+    )
+    return 0
