@@ -66,7 +66,7 @@ def _check_presence(group: Sequence[Member]) -> None:
                 raise CreditError(
                     f"some candidates of a group have a {name} reward and some have none",
                     where=place(member.episode, member.call),
-                    fix=f"let score return a {name} reward for each candidate (0.0 where nothing was earned) or for none",
+                    fix=f"let score return a {name} reward for each candidate (0.0: nothing earned) or for none",
                 )
 
 
