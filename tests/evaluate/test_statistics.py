@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.evaluate.statistics import (
@@ -18,6 +18,8 @@ from motet.evaluate.statistics import (
     unpaired_bootstrap,
     wilson,
 )
+
+few = settings(max_examples=40, deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,7 @@ def test_wilson_widens_with_confidence_and_narrows_with_tasks():
     assert wilson(8, 10, 0.99)[0] < wilson(8, 10, 0.95)[0] < wilson(80, 100, 0.95)[0] < 0.8
 
 
+@few
 @given(st.integers(1, 400).flatmap(lambda num: st.tuples(st.integers(0, num), st.just(num))))
 def test_wilson_holds_the_rate_lies_in_the_unit_interval_and_mirrors(pair):
     successes, num = pair
@@ -129,6 +132,7 @@ def test_best_of_n_is_the_mean_over_all_subsets(scores, n):
     assert best_of_n(scores, n) == pytest.approx(sum(map(max, subsets)) / len(subsets))
 
 
+@few
 @given(st.integers(1, 30).flatmap(lambda num: st.tuples(st.just(num), st.integers(0, num), st.integers(1, num))))
 def test_pass_at_k_is_best_of_k_for_zeros_and_ones(case):
     num, successes, k = case
