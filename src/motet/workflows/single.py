@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from motet.tasks.plan_path import PlanPathTask
+from motet.tasks.plan_path_moves import parse_moves
 from motet.tasks.plan_path_rewards import judge_walk
 from motet.types import Outcome, Prompt
 from motet.workflows.base import Workflow
@@ -34,7 +35,7 @@ class Single(Workflow):
         for _ in range(task.max_turns):
             prompt = Prompt("solve", state=state, walls=task.walls, goal=task.goal, called=self.called)
             call = await cast.solver.act(prompt, score=partial(judge_walk, state))
-            state = state.after(call.notes)
+            state = state.after(parse_moves(call.text))
             if state.is_over:
                 break
         return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
