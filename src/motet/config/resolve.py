@@ -126,17 +126,6 @@ def _check_seat(loaded: Loaded, seat: str, policy: str, roles: Mapping[str, int]
 
 
 def _check_policies(loaded: Loaded, settings: Settings) -> None:
-    for name, policy in settings.policies.items():
-        if policy.kind == "remote" and not policy.url:
-            raise _at(
-                loaded, ("policies", name), f"remote policy '{name}' has no url", "give the address of its endpoint"
-            )
-        if policy.api_key_env and not re.match(r"^[A-Z_][A-Z0-9_]*$", policy.api_key_env):
-            raise ConfigError(
-                f"policies.{name}.api_key_env is not the name of an environment variable",
-                where={"line": loaded.marked.place(("policies", name, "api_key_env"))},
-                fix="write the variable's NAME, never the key itself",
-            )
     if settings.train.iterations and not trainable_policies(settings):
         raise _at(loaded, ("policies",), "no policy is trainable", "make one full or lora, or set train.iterations=0")
 
@@ -150,11 +139,16 @@ def trainable_policies(settings: Settings) -> list[str]:
 
 def _check_roles(loaded: Loaded, settings: Settings) -> None:
     learning = trainable_policies(settings)
-    assert isinstance(settings.cast, dict)
     for name, role in settings.roles.items():
-        if not role.trainable or not any(
-            policy in learning for seat, policy in settings.cast.items() if seat.split("[")[0] == name
-        ):
+        taught = [policy for policy in _policies_of(settings, name) if policy in learning]
+        if taught and not role.trainable:
+            raise _at(
+                loaded,
+                ("roles", name, "trainable"),
+                f"role '{name}' is not trainable, and its policy '{taught[0]}' learns from another role",
+                "give the role a policy of its own, of kind frozen",
+            )
+        if not taught:
             continue
         for key, off in (("top_p", 1.0), ("top_k", 0), ("greedy", False)):
             if getattr(role.train, key) != off:
@@ -174,6 +168,11 @@ def _check_roles(loaded: Loaded, settings: Settings) -> None:
                 f"a convex mix needs alpha in [0, 1], not {alpha}",
                 "lower it, or set credit.mix=additive",
             )
+
+
+def _policies_of(settings: Settings, role: str) -> list[str]:
+    assert isinstance(settings.cast, dict)
+    return [policy for seat, policy in settings.cast.items() if seat.split("[")[0] == role]
 
 
 def _check_credit(loaded: Loaded, settings: Settings) -> None:

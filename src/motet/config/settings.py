@@ -45,7 +45,7 @@ class WorkflowSettings(Section):
 
 
 class PolicySettings(Section):
-    kind: Literal["full", "lora", "frozen", "remote"] = Field(
+    kind: Literal["full", "lora", "frozen"] = Field(
         "full", description="what is trained: all weights, an adapter, or nothing"
     )
     base: str | None = Field(None, description="model to start from; empty: the recipe's `model`")
@@ -55,10 +55,6 @@ class PolicySettings(Section):
     )
     targets: list[str] = Field(
         default_factory=list, description="modules the adapter is put on (lora); empty: all linear layers"
-    )
-    url: str | None = Field(None, description="address of an OpenAI-compatible endpoint (remote)")
-    api_key_env: str | None = Field(
-        None, description="NAME of the environment variable that holds the endpoint's key (remote)"
     )
 
 
@@ -180,9 +176,9 @@ class Settings(Section):
     name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="name of the run's folder")
     description: str = Field("", description="one line, shown by `motet recipes`")
     seed: int = Field(0, ge=0, description="the seed of everything drawn at random")
-    model: str = Field("tiny-m", description="base model: tiny-s, tiny-m, tiny-l, smollm2, a hub id, or a folder")
-    weights: Literal["pretrained", "random"] = Field(
-        "pretrained", description="random: the model's shape with seeded random weights"
+    model: str = Field(
+        "tiny-m",
+        description="base model: tiny-s, tiny-m, tiny-l, smollm2, a hub id or a folder; `:random` behind it draws its weights anew",
     )
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = Field(
         "auto", description="auto is resolved once per run"
