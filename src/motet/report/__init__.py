@@ -1,0 +1,5 @@
+"""`report.html`: one self-contained page about a run."""
+
+from motet.report.page import write_report
+
+__all__ = ["write_report"]
