@@ -236,7 +236,7 @@ def test_the_report_tells_team_from_local_and_all_candidates_from_the_chosen(cal
 def test_a_reward_that_does_not_exist_has_no_metric(call, episode):
     metrics = rows([episode([call("a", [(1.0, None), (0.0, None)])])], GLOBAL).report.metrics()
     assert "reward/local/a" not in metrics and metrics["reward/team/a"] == 0.5
-    assert metrics["credit/unequal_groups_local/a"] == 0.0 and metrics["credit/unequal_groups_team/a"] == 1.0
+    assert metrics["credit/unequal_local_frac/a"] == 0.0 and metrics["credit/unequal_team_frac/a"] == 1.0
 
 
 def test_a_part_that_only_some_members_have_is_refused(call, episode):

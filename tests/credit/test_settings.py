@@ -1,7 +1,9 @@
 """Defaults and refusals."""
 
+import doctest
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +74,8 @@ def test_credit_imports_neither_torch_nor_numpy():
         "import sys, motet.credit.assign; sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'pydantic')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_examples_of_the_documentation_run():
+    page = Path(__file__).parents[2] / "docs" / "credit.md"
+    assert doctest.testfile(str(page), module_relative=False) == (0, 2)
