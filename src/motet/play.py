@@ -13,7 +13,7 @@ from motet.evaluate.scenes import Grid, frames
 from motet.policies.cast import Cast
 from motet.types import Episode
 
-LEGEND = "# wall  . free  S start  G goal  @ where it stands  o walked before  * this turn's walk  + proposed  x illegal move"
+LEGEND = "# wall  . free  S start  G goal  @ where it stands  o walked before  * walked now  + proposed  x illegal move"
 
 STYLES = {
     "#": "dim",

@@ -14,7 +14,7 @@ import jinja2
 import yaml
 from markupsafe import Markup
 
-from motet.evaluate.result import Evaluation, evaluations_of, is_solved, read_result
+from motet.evaluate.result import NAMES, Evaluation, evaluations_of, is_solved, read_result
 from motet.evaluate.scenes import frames
 from motet.evaluate.table import caption, label, rows
 from motet.report.curves import curves, others
@@ -124,11 +124,11 @@ def _intervals(evaluations: Sequence[Evaluation]) -> list[str]:
         if not any(one.decoding == decoding and not one.name.startswith("walker_") for one in mine):
             continue
         lines = []
-        for name in dict.fromkeys(one.name for one in mine):
+        found = dict.fromkeys(one.name for one in mine)
+        for name in dict.fromkeys([*(name for name in NAMES if name in found), *found]):
             of = {one.checkpoint: one for one in mine if one.name == name}
             marks = [Mark(of[key].success, of[key].low, of[key].high) if key in of else None for key in keys]
             lines.append((label(next(iter(of.values()))).partition(" (")[0], marks))
-        lines.sort(key=lambda line: line[0].startswith("walker"))
         plots.append(interval_plot(lines, title=f"success, {decoding} decoding, with 95% intervals", keys=keys))
     return plots
 

@@ -119,7 +119,7 @@ def line_plot(
     body = "".join(parts)
     names = "".join(
         f'<span class="key"><i class="s{index % NUM_COLOURS}"></i>{escape(one.name)}</span>'
-        for index, one in enumerate(kept)
+        for index, one in enumerate(kept if len(kept) > 1 else [])
     )
     return (
         f'<figure><figcaption>{escape(title)}<span class="legend">{names}</span></figcaption>'
