@@ -1,0 +1,359 @@
+"""The cast of one running episode: what a workflow speaks through.
+
+cast.planner.act(observation, score=...)     one call: K candidates of one prompt, one of them goes on
+cast.voter[2].act(...)   cast["name"]        slots, and any name
+await cast.gather(a, b, c)                   side by side
+await cast.effect(key, fn)                   what touches the world, once
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import difflib
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from motet.engines.base import Engine, Voice
+from motet.errors import EngineError, RewardError, WorkflowError
+from motet.policies.cast import Cast, PolicySpec
+from motet.rollout import counters
+from motet.rollout.answers import Answer, Ask, LiveSource, Order, Source
+from motet.rollout.call import LiveCall
+from motet.rollout.choice import choose
+from motet.rollout.failing import call_place, placed
+from motet.rollout.judging import Read, Score, judge
+from motet.rollout.rendering import Prompts, Rendered, render
+from motet.rollout.scoring import Job, ScorePool
+from motet.rollout.settings import RolloutSettings
+from motet.types import Call, CallKey, Candidate, Observation, Phase
+
+T = TypeVar("T")
+
+_log = logging.getLogger("motet.rollout")
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Where a coroutine stands in its episode: its own count, behind one (count, branch) per enclosing `gather`."""
+
+    prefix: Order
+    count: int = 0
+
+    def next(self) -> Order:
+        self.count += 1
+        return (*self.prefix, self.count)
+
+
+_scope: contextvars.ContextVar[_Scope] = contextvars.ContextVar("motet_scope")
+
+
+def begin_scope() -> None:
+    """Starts the order of an episode in this task."""
+    _scope.set(_Scope(()))
+
+
+@dataclass(slots=True)
+class Scene:
+    """What the episodes of one batch share."""
+
+    cast: Cast
+    engines: Mapping[str, Engine]
+    settings: RolloutSettings
+    prompts: Prompts
+    pool: ScorePool
+    phase: Phase
+    ticket: int
+    seed: int
+    split: str
+    voices: dict[str, tuple[Engine, Voice]] = field(default_factory=dict)
+
+    def speaker(self, policy: PolicySpec) -> tuple[Engine, Voice]:
+        """The engine and voice of a policy."""
+        known = self.voices.get(policy.name)
+        if known is None:
+            engine = self.engines.get(policy.engine)
+            if engine is None:
+                raise EngineError(
+                    f"no engine {policy.engine!r}",
+                    where={"policy": policy.name},
+                    fix=f"start one of that name; running: {', '.join(self.engines) or 'none'}",
+                )
+            known = self.voices[policy.name] = (engine, engine.voice(policy.name))
+        return known
+
+
+class Seat:
+    """One slot of a role."""
+
+    __slots__ = ("_cast", "_role", "_slot")
+
+    def __init__(self, cast: EpisodeCast, role: str, slot: int) -> None:
+        self._cast, self._role, self._slot = cast, role, slot
+
+    async def act(
+        self, observation: Observation, *, score: Score | None = None, read: Read | None = None, turn: int | None = None
+    ) -> LiveCall:
+        """Samples K candidates from one observation, scores each, goes on with one.
+
+        score: fn(text) -> Reward, sync or async, pure given what it closes over; it runs in a thread under a time
+          limit, and its `notes` are what the workflow reads on. Without it the call must be settled, and the choice
+          is random.
+        read: fn(text) -> notes, for workflows that keep reading apart from judging; `score` then gets these notes.
+        turn: the round; by default the number of earlier calls of this (role, slot).
+        """
+        return await self._cast.call(self._role, self._slot, observation, score, read, turn)
+
+
+class RoleSeats:
+    """A role: `cast.voter[i]` for its slots; a role of one slot acts by itself."""
+
+    __slots__ = ("_cast", "_num", "_role")
+
+    def __init__(self, cast: EpisodeCast, role: str, num: int) -> None:
+        self._cast, self._role, self._num = cast, role, num
+
+    def __len__(self) -> int:
+        return self._num
+
+    def __getitem__(self, slot: int) -> Seat:
+        if not 0 <= slot < self._num:
+            raise WorkflowError(
+                f"role {self._role!r} has no slot {slot}", where=self._cast.where, fix=f"take 0 .. {self._num - 1}"
+            )
+        return Seat(self._cast, self._role, slot)
+
+    def __iter__(self) -> Iterator[Seat]:
+        return (self[slot] for slot in range(self._num))
+
+    async def act(
+        self, observation: Observation, *, score: Score | None = None, read: Read | None = None, turn: int | None = None
+    ) -> LiveCall:
+        """See `Seat.act`. `WorkflowError` for a role of several slots."""
+        if self._num != 1:
+            raise WorkflowError(
+                f"role {self._role!r} has {self._num} slots",
+                where=self._cast.where,
+                fix=f"say cast.{self._role}[i].act",
+            )
+        return await self._cast.call(self._role, 0, observation, score, read, turn)
+
+
+class EpisodeCast:
+    """Handed to `Workflow.run`. Keeps the record of one episode; a workflow reaches roles by attribute or by name."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        task_id: str,
+        copy: int = 0,
+        fork: str = "",
+        *,
+        width: int | None = None,
+        source: Source | None = None,
+        is_continuation: bool = False,
+    ) -> None:
+        self._scene, self._task_id, self._copy, self._fork = scene, task_id, copy, fork
+        self._source: Source = source or LiveSource()
+        self._width, self.is_continuation = width or scene.settings.width, is_continuation
+        self._seats = {role: RoleSeats(self, role, num) for role, num in scene.cast.roles.items()}
+        self._turns: dict[tuple[str, int], int] = {}
+        self._visits: dict[tuple[str, int, int], int] = {}
+        self._open: set[tuple[str, int]] = set()
+        self.calls: list[LiveCall] = []
+        self.effects: dict[str, tuple[Order, Any]] = {}
+        self.last_key: CallKey | None = None
+        self.is_closed = False
+
+    @property
+    def where(self) -> dict[str, object]:
+        """The place of this episode, for errors."""
+        place: dict[str, object] = {"task": self._task_id}
+        return place | ({"copy": self._copy} if self._copy else {}) | ({"fork": self._fork} if self._fork else {})
+
+    def __getitem__(self, role: str) -> RoleSeats:
+        seats = self._seats.get(role)
+        if seats is None:
+            close = difflib.get_close_matches(role, list(self._seats), n=1)
+            fix = f"did you mean {close[0]!r}?" if close else f"declared: {', '.join(self._seats)}"
+            raise WorkflowError(f"the workflow has no role {role!r}", where=self.where, fix=fix)
+        return seats
+
+    def __getattr__(self, role: str) -> RoleSeats:
+        if role.startswith("__"):
+            raise AttributeError(role)
+        return self[role]
+
+    async def gather(self, *parts: Awaitable[T]) -> list[T]:
+        """Runs the parts side by side; the results come in the order given. The first error cancels the others."""
+        order = _scope.get().next()
+        tasks = []
+        for branch, part in enumerate(parts):
+            context = contextvars.copy_context()
+            context.run(_scope.set, _Scope((*order, branch)))
+            tasks.append(asyncio.get_running_loop().create_task(_awaited(part), context=context))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
+        finally:
+            pending = [task for task in tasks if not task.done()]
+            for task in pending:
+                task.cancel()
+            if pending:
+                await asyncio.wait(pending)
+        errors = [task.exception() for task in tasks if not task.cancelled() and task.exception() is not None]
+        if errors:
+            raise errors[0]  # type: ignore[misc]
+        return [task.result() for task in tasks]
+
+    async def effect(self, key: str, fn: Callable[[], Any]) -> Any:
+        """What `fn()` (sync or async) gave, done once and recorded under `key`; a replay answers from the record.
+
+        The result must be JSON (text, numbers, lists, maps) to be replayed from a file. A key is used once per episode.
+        """
+        order = _scope.get().next()
+        if key in self.effects:
+            raise WorkflowError(f"the effect {key!r} happened already", where=self.where, fix="put the turn in its key")
+
+        async def run() -> Any:
+            value = fn()
+            return await value if inspect.isawaitable(value) else value
+
+        value = await self._source.effect(key, order, run)
+        self.effects[key] = (order, value)
+        return value
+
+    async def call(
+        self, role: str, slot: int, observation: Observation, score: Score | None, read: Read | None, turn: int | None
+    ) -> LiveCall:
+        """One call: open, render, answer, judge, choose, record."""
+        key, order = self._open_call(role, slot, turn)
+        try:
+            ask, policy, rendered = self._ask(key, order, observation)
+            try:
+                answer = await self._source.answer(ask)
+            except Exception as error:
+                raise placed(error, self.where | call_place(key), "the engine raised ") from error
+            return await self._record(ask, policy, rendered, answer, score, read)
+        finally:
+            self._open.discard((role, slot))
+
+    def _open_call(self, role: str, slot: int, turn: int | None) -> tuple[CallKey, Order]:
+        seat = (role, slot)
+        earlier = self._turns.get(seat, 0)
+        turn = earlier if turn is None else turn
+        visit = self._visits.get((role, slot, turn), 0)
+        key = CallKey(role, slot, turn, visit)
+        if self.is_closed:
+            raise WorkflowError("act after the episode ended", where=self.where | call_place(key))
+        if seat in self._open:
+            raise WorkflowError(
+                "two open calls of one slot",
+                where=self.where | call_place(key),
+                fix="declare more slots, or await the first",
+            )
+        self._open.add(seat)
+        self._turns[seat], self._visits[role, slot, turn] = earlier + 1, visit + 1
+        self.last_key = key
+        return key, _scope.get().next()
+
+    def _ask(self, key: CallKey, order: Order, observation: Observation) -> tuple[Ask, PolicySpec, Rendered]:
+        scene = self._scene
+        policy = scene.cast.policy(key.role, key.slot)
+        engine, voice = scene.speaker(policy)
+        where = self.where | call_place(key)
+        try:
+            rendered = render(observation, scene.prompts, voice, where=where, overlong=scene.settings.overlong)
+        except Exception as error:
+            raise placed(error, where, "the prompt raised ") from error
+        counter = counters.key(
+            scene.seed,
+            scene.phase,
+            scene.ticket,
+            self._task_id,
+            self._copy,
+            self._fork,
+            key.role,
+            key.slot,
+            key.turn,
+            key.visit,
+        )
+        is_wide = scene.phase == "train" and policy.trainable
+        keys = counters.candidate_keys(counter, self._width if is_wide else 1)
+        sampling = scene.cast.sampling(key.role, scene.phase)
+        ask = Ask(key, order, policy.name, engine, rendered.prompt_ids, keys, sampling, counter, voice.tokenizer_id)
+        return ask, policy, rendered
+
+    async def _record(
+        self, ask: Ask, policy: PolicySpec, rendered: Rendered, answer: Answer, score: Score | None, read: Read | None
+    ) -> LiveCall:
+        candidates, failure = answer.candidates, None
+        if not answer.is_judged:
+            candidates, failure = await self._judged(ask, candidates, score, read)
+        chosen = answer.chosen
+        if chosen is None:
+            chosen = choose([c.reward for c in candidates], self._scene.settings, ask.counter)
+        record = Call(
+            key=ask.key,
+            policy=ask.policy,
+            policy_version=answer.policy_version,
+            tokenizer_id=ask.tokenizer_id,
+            prompt_ids=ask.prompt_ids,
+            candidates=candidates,
+            chosen=chosen,
+            temperature=ask.sampling.temperature,
+            trainable=policy.trainable and self._scene.phase == "train",
+            prompt_dropped=rendered.dropped,
+        )
+        call = LiveCall(self, record, ask.order, failure)
+        self.calls.append(call)
+        return call
+
+    async def _judged(
+        self, ask: Ask, candidates: tuple[Candidate, ...], score: Score | None, read: Read | None
+    ) -> tuple[tuple[Candidate, ...], RewardError | None]:
+        """The candidates with rewards and notes. In evaluation a failed score leaves no reward, and the error is put
+        off to where its notes are read."""
+        if score is None and read is None:
+            return candidates, None
+        settings, where = self._scene.settings, self.where | call_place(ask.key)
+        texts = [candidate.text for candidate in candidates]
+        rewards, error = await judge(texts, score, read, self._scene.pool, settings.score_timeout_s, where)
+        if error is not None:
+            self.fail_unless_lenient(error)
+        judged = tuple(replace(candidate, reward=reward) for candidate, reward in zip(candidates, rewards))
+        return judged, None if read is not None else error
+
+    async def off_loop(self, work: Callable[[Job], list[Any]]) -> list[Any]:
+        """`work` in a scoring thread, under the time limit of one score."""
+        return await self._scene.pool.run(work, self._scene.settings.score_timeout_s)
+
+    def fail_unless_lenient(self, error: RewardError) -> None:
+        """Raises it in training. In evaluation no reward may influence anything, so it is logged and left out."""
+        if self._scene.phase == "train":
+            raise error
+        _log.warning("no reward for this call of an evaluation: %s", error)
+
+    def continuation(self, name: str, source: Source) -> EpisodeCast:
+        """A cast that runs this episode again from `source`, with one candidate per call that is drawn anew."""
+        fork = f"{self._fork}/{name}" if self._fork else name
+        return EpisodeCast(self._scene, self._task_id, self._copy, fork, width=1, source=source, is_continuation=True)
+
+    def close(self) -> tuple[Call, ...]:
+        """Ends the episode: no call, no settle after this. The calls in the order of the workflow."""
+        if self._open:
+            role, slot = min(self._open)
+            raise WorkflowError(
+                "the workflow returned while a call was open",
+                where=self.where | {"role": role, "slot": slot},
+                fix="await it",
+            )
+        self.is_closed = True
+        self.calls.sort(key=lambda call: call.order)
+        return tuple(call.record for call in self.calls)
+
+
+async def _awaited(part: Awaitable[T]) -> T:
+    return await part
