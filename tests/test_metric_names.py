@@ -1,4 +1,4 @@
-"""docs/metrics.md and the code name the same metrics, as `stage/quantity`; what follows (`/role`, `/policy`) is left aside."""
+"""docs/metrics.md and the code name the same metrics, as `stage/quantity`; a role or policy behind that is left aside."""
 
 import ast
 import re

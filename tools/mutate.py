@@ -3,9 +3,9 @@
     python tools/mutate.py                 all faults
     python tools/mutate.py sign wilson     those whose name holds one of the words
 
-First the untouched copy must pass every test the faults name. Then, fault by fault, the named tests must fail: a fault
-they do not notice survives, and the exit status is 1. A fault whose old text is not found exactly once, or that keeps the
-tests from being collected at all, is an error of the list, and the exit status is 1 as well.
+First the untouched copy must pass every test the faults name. Then, fault by fault, the named tests must fail. The exit
+status is 1 when they do not notice one (it survives), and when the list itself is wrong: the old text is not found
+exactly once, or the fault keeps the tests from being collected at all.
 """
 
 from __future__ import annotations
