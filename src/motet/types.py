@@ -185,6 +185,10 @@ class Call:
     def token_ids(self) -> tuple[int, ...]:
         return self.candidates[self.chosen].token_ids
 
+    @property
+    def finish(self) -> Finish:
+        return self.candidates[self.chosen].finish
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:

@@ -39,7 +39,11 @@ class Completion:
 
 
 class Voice(Protocol):
-    """How text becomes ids for one policy: its tokenizer, chat template and dialect."""
+    """How text becomes ids for one policy: its tokenizer, chat template and dialect.
+
+    `encode` adds no special token. `encode_chat` opens the answer; a message that holds an earlier call (`Spoken`) of the
+    same `tokenizer_id` gets that call's ids, less an end token, and never its text encoded anew.
+    """
 
     tokenizer_id: str
     dialect: str

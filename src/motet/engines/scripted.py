@@ -40,11 +40,17 @@ class CharacterVoice:
         return tuple(map(ord, text))
 
     def encode_chat(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        parts = []
+        ids: list[int] = []
         for message in messages:
-            content = message.content if isinstance(message.content, str) else message.content.text
-            parts.append(f"<{message.role}>{content}</>")
-        return self.encode("".join(parts) + "<assistant>")
+            content = message.content
+            if isinstance(content, str):
+                body = self.encode(content)
+            elif content.tokenizer_id == self.tokenizer_id:
+                body = tuple(token for token in content.token_ids if token != END)
+            else:
+                body = self.encode(content.text)
+            ids += [*self.encode(f"<{message.role}>"), *body, *self.encode("</>")]
+        return (*ids, *self.encode("<assistant>"))
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(chr(token) for token in ids if token != END)

@@ -70,6 +70,7 @@ class Scene:
     seed: int
     split: str
     voices: dict[str, tuple[Engine, Voice]] = field(default_factory=dict)
+    is_warned: bool = False
 
     def speaker(self, policy: PolicySpec) -> tuple[Engine, Voice]:
         """The engine and voice of a policy."""
@@ -331,10 +332,11 @@ class EpisodeCast:
         return await self._scene.pool.run(work, self._scene.settings.score_timeout_s)
 
     def fail_unless_lenient(self, error: RewardError) -> None:
-        """Raises it in training. In evaluation no reward may influence anything, so it is logged and left out."""
+        """Raises it in training. In evaluation no reward may influence anything: it is logged and left out."""
         if self._scene.phase == "train":
             raise error
-        _log.warning("no reward for this call of an evaluation: %s", error)
+        _log.log(logging.DEBUG if self._scene.is_warned else logging.WARNING, "goes on without: %s", error)
+        self._scene.is_warned = True
 
     def continuation(self, name: str, source: Source) -> EpisodeCast:
         """A cast that runs this episode again from `source`, with one candidate per call that is drawn anew."""

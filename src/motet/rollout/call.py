@@ -56,7 +56,7 @@ class LiveCall:
 
     @property
     def finish(self) -> str:
-        return self._record.candidates[self._record.chosen].finish
+        return self._record.finish
 
     @property
     def notes(self) -> Any:
@@ -102,7 +102,7 @@ class LiveCall:
         return not self._cast.is_continuation
 
     def _arguments(self, worth: Callable[..., Any]) -> list[tuple[Any, ...]]:
-        if len(inspect.signature(worth).parameters) == 1:
+        if _num_parameters(worth) == 1:
             return [(candidate,) for candidate in self._record.candidates]
         return [(candidate.text, index) for index, candidate in enumerate(self._record.candidates)]
 
@@ -126,3 +126,9 @@ class LiveCall:
 
     def _place(self) -> dict[str, object]:
         return self._cast.where | call_place(self.key)
+
+
+def _num_parameters(function: Callable[..., Any]) -> int:
+    """How many positional parameters without a default it has: 1 asks for a candidate, 2 for (text, index)."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in inspect.signature(function).parameters.values())

@@ -8,7 +8,6 @@ re-tokenised text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -19,9 +18,6 @@ from motet.types import Message, Observation, Prompt, Spoken
 
 Prompts = Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], str | Sequence[Message]]]]
 Where = dict[str, object]
-
-MARK = "QxZ7"
-_OTHER_MARK = "9WvK"
 
 
 class Rendered(NamedTuple):
@@ -41,7 +37,8 @@ def render(
 ) -> Rendered:
     """The prompt ids of `observation` for one reader.
 
-    dialect `chat`: messages go through the model's own template, a string as one user message. Any other dialect
+    dialect `chat`: messages go through `voice.encode_chat`, the model's own template, which puts the ids of an
+    earlier call of the same tokenizer in place of its text; a string is one user message. Any other dialect
     (`compact`): the ids of the contents one after the other, nothing added.
     A prompt above `voice.max_prompt_tokens`: `error` refuses it; `truncate_left` cuts ids from the left; `drop_oldest`
     leaves out the oldest messages that are not `system`, never the last one, and refuses what is then still too long.
@@ -49,7 +46,7 @@ def render(
     """
     where = where or {}
     content = worded(observation, prompts, voice.dialect, where)
-    ids = _encode(content, voice, where)
+    ids = _encode(content, voice)
     if not ids:
         raise WorkflowError("the prompt is empty", where=where, fix="show the role something")
     num, limit = len(ids), voice.max_prompt_tokens
@@ -64,7 +61,7 @@ def render(
             if oldest is None:
                 break
             del messages[oldest]
-            ids = _encode(messages, voice, where)
+            ids = _encode(messages, voice)
         if len(ids) <= limit:
             return Rendered(ids, num - len(ids))
     raise WorkflowError(
@@ -108,69 +105,23 @@ def _check_content(content: object, where: Where) -> None:
     )
 
 
-def _encode(content: str | Sequence[Message], voice: Voice, where: Where) -> tuple[int, ...]:
-    if voice.dialect != "chat":
-        if isinstance(content, str):
-            return tuple(voice.encode(content))
-        parts = [voice.encode(m.content) if isinstance(m.content, str) else _spoken(m.content, voice) for m in content]
-        return tuple(token for part in parts for token in part)
-    messages = [Message("user", content)] if isinstance(content, str) else list(content)
-    exact: dict[int, Spoken] = {}
-    plain: list[Message] = []
-    for index, message in enumerate(messages):
-        spoken = message.content
-        if isinstance(spoken, str):
-            plain.append(message)
-        elif spoken.tokenizer_id == voice.tokenizer_id:
-            exact[index] = spoken
-            plain.append(replace(message, content=MARK))
-        else:
-            plain.append(replace(message, content=spoken.text))
-    ids = tuple(voice.encode_chat(plain))
-    return _splice(ids, exact, plain, voice, where) if exact else ids
+def _encode(content: str | Sequence[Message], voice: Voice) -> tuple[int, ...]:
+    if voice.dialect == "chat":
+        return tuple(voice.encode_chat([Message("user", content)] if isinstance(content, str) else content))
+    if isinstance(content, str):
+        return tuple(voice.encode(content))
+    return tuple(token for message in content for token in _part(message.content, voice))
 
 
-def _spoken(spoken: Spoken, voice: Voice) -> tuple[int, ...]:
-    return _body(spoken) if spoken.tokenizer_id == voice.tokenizer_id else tuple(voice.encode(spoken.text))
+def _part(content: str | Spoken, voice: Voice) -> tuple[int, ...]:
+    if isinstance(content, str):
+        return tuple(voice.encode(content))
+    if content.tokenizer_id != voice.tokenizer_id:
+        return tuple(voice.encode(content.text))
+    return sampled_ids(content)
 
 
-def _body(spoken: Spoken) -> tuple[int, ...]:
-    """The sampled ids without the end token, which belongs to the template of the reader."""
+def sampled_ids(spoken: Spoken) -> tuple[int, ...]:
+    """The ids of an earlier call without the end token, which belongs to the reader's template."""
     ids = tuple(spoken.token_ids)
     return ids[:-1] if getattr(spoken, "finish", None) == "eos" else ids
-
-
-def _splice(
-    ids: tuple[int, ...], exact: Mapping[int, Spoken], plain: Sequence[Message], voice: Voice, where: Where
-) -> tuple[int, ...]:
-    """Puts the sampled ids of `exact` (message index -> call) where the template put the marker.
-
-    Each place is found by wording the marker differently: the ids that differ are the marker's, and decoding them must
-    give it back, else the tokenizer joined it to its neighbours. An end token is not doubled.
-    """
-    out: list[int] = []
-    last = 0
-    for index, spoken in exact.items():
-        other = list(plain)
-        other[index] = replace(other[index], content=_OTHER_MARK)
-        start, end = _differing(ids, tuple(voice.encode_chat(other)))
-        if voice.decode(ids[start:end]).strip() != MARK:
-            raise WorkflowError(
-                "this tokenizer or template has no exact place for an earlier call",
-                where={**where, "tokenizer": voice.tokenizer_id},
-                fix="show call.text instead of the call",
-            )
-        body = _body(spoken)
-        if body and end < len(ids) and body[-1] == ids[end]:
-            body = body[:-1]
-        out += [*ids[last:start], *body]
-        last = end
-    return (*out, *ids[last:])
-
-
-def _differing(ids: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, int]:
-    """The stretch start:end of `ids` outside the common beginning and end of both."""
-    shorter = min(len(ids), len(other))
-    start = next((i for i in range(shorter) if ids[i] != other[i]), shorter)
-    tail = next((i for i in range(shorter - start) if ids[-1 - i] != other[-1 - i]), shorter - start)
-    return start, len(ids) - tail
