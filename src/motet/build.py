@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from motet.config import Loaded, Settings, resolve, trainable_policies
 from motet.config.settings import PhaseSampling, RoleSettings
@@ -146,6 +146,26 @@ def _sampling(role: RoleSettings, phase: PhaseSampling) -> Sampling:
     )
 
 
+def held_out(task_sets: Sequence[tuple[TaskSet, float]], split: str, num: int) -> list[tuple[str, Any, int]]:
+    """The first tasks of a split, each once: `num` of them, shared out over the task sets by weight.
+
+    A task set that is smaller than its share gives what it has. The same call gives the same tasks, whatever the seed.
+
+    >>> from motet.tasks.plan_path import PlanPath
+    >>> [copy for _, _, copy in held_out([(PlanPath(), 1.0)], "validation", 2)]
+    [0, 0]
+    """
+    total = sum(weight for _, weight in task_sets)
+    tasks: list[tuple[str, Any, int]] = []
+    passed = 0.0
+    for task_set, weight in task_sets:
+        share = round((passed + weight) / total * num) - round(passed / total * num)
+        passed += weight
+        size = task_set.size(split)
+        tasks += [(task_set.name, task_set.task(split, index), 0) for index in range(min(share, size or share))]
+    return tasks
+
+
 def rollout_settings(settings: Settings) -> RolloutSettings:
     given = settings.sampling
     return RolloutSettings(
@@ -219,6 +239,7 @@ def update_settings(settings: Settings) -> UpdateSettings:
 __all__ = [
     "Prepared",
     "credit_settings",
+    "held_out",
     "make_cast",
     "policy_spec",
     "prepare",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from motet.types import SCHEMA, Episode
+from motet.types import SCHEMA, Call, Episode
 
 Metrics = dict[str, Any]
 
@@ -122,32 +121,43 @@ def rollout_metrics(episodes: Sequence[Episode]) -> Metrics:
     candidates that have one, winners and losers alike; a role without any has no such key.
     """
     ended = [episode.outcome for episode in episodes if episode.outcome is not None and episode.error is None]
+    by_role: dict[str, list[Call]] = {}
+    for call in (call for episode in episodes for call in episode.calls):
+        by_role.setdefault(call.key.role, []).append(call)
+    extra = sum(episode.extra_tokens for episode in episodes)
     metrics: Metrics = {
         "rollout/episodes": len(episodes),
-        "rollout/failed_frac": sum(episode.error is not None for episode in episodes) / max(1, len(episodes)),
-        "rollout/success": sum(outcome.success for outcome in ended) / max(1, len(ended)),
-        "rollout/team": sum(outcome.team for outcome in ended) / max(1, len(ended)),
+        "rollout/failed_frac": _mean([float(episode.error is not None) for episode in episodes]),
+        "rollout/success": _mean([float(outcome.success) for outcome in ended]),
+        "rollout/team": _mean([outcome.team for outcome in ended]),
         "rollout/calls": sum(len(episode.calls) + episode.extra_calls for episode in episodes),
-        "rollout/extra_tokens": sum(episode.extra_tokens for episode in episodes),
+        "rollout/tokens": extra + sum(_sampled(call) for calls in by_role.values() for call in calls),
+        "rollout/extra_tokens": extra,
     }
-    sampled, roles = 0, defaultdict(lambda: defaultdict(list))  # type: ignore[var-annotated]
-    for call in (call for episode in episodes for call in episode.calls):
-        of = roles[call.key.role]
-        of["rollout/prompt_tokens"].append(len(call.prompt_ids))
-        of["rollout/prompt_dropped_frac"].append(float(call.prompt_dropped > 0))
-        for candidate in call.candidates:
-            sampled += len(candidate.token_ids)
-            of["rollout/answer_tokens"].append(len(candidate.token_ids))
-            of["rollout/truncated_frac"].append(float(candidate.finish == "length"))
-            if candidate.reward is not None:
-                for kind in ("team", "local"):
-                    if (value := getattr(candidate.reward, kind)) is not None:
-                        of[f"reward/{kind}"].append(value)
-    metrics["rollout/tokens"] = sampled + metrics["rollout/extra_tokens"]
-    for role, quantities in sorted(roles.items()):
-        for quantity, values in quantities.items():
-            metrics[f"{quantity}/{role}"] = sum(values) / len(values)
-    return metrics
+    for role, calls in sorted(by_role.items()):
+        metrics |= _role_metrics(role, calls)
+    return {key: value for key, value in metrics.items() if value is not None}
+
+
+def _role_metrics(role: str, calls: Sequence[Call]) -> Metrics:
+    candidates = [candidate for call in calls for candidate in call.candidates]
+    rewards = [candidate.reward for candidate in candidates if candidate.reward is not None]
+    return {
+        f"reward/team/{role}": _mean([reward.team for reward in rewards if reward.team is not None]),
+        f"reward/local/{role}": _mean([reward.local for reward in rewards if reward.local is not None]),
+        f"rollout/answer_tokens/{role}": _mean([float(len(candidate.token_ids)) for candidate in candidates]),
+        f"rollout/truncated_frac/{role}": _mean([float(candidate.finish == "length") for candidate in candidates]),
+        f"rollout/prompt_tokens/{role}": _mean([float(len(call.prompt_ids)) for call in calls]),
+        f"rollout/prompt_dropped_frac/{role}": _mean([float(call.prompt_dropped > 0) for call in calls]),
+    }
+
+
+def _sampled(call: Call) -> int:
+    return sum(len(candidate.token_ids) for candidate in call.candidates)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def _rewards(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:

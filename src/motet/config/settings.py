@@ -178,7 +178,7 @@ class Settings(Section):
     seed: int = Field(0, ge=0, description="the seed of everything drawn at random")
     model: str = Field(
         "tiny-m",
-        description="base model: tiny-s, tiny-m, tiny-l, smollm2, a hub id or a folder; `:random` behind it draws its weights anew",
+        description="tiny-s, tiny-m, tiny-l, smollm2, hub id or folder; `:random` behind it: seeded random weights",
     )
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = Field(
         "auto", description="auto is resolved once per run"

@@ -1,0 +1,192 @@
+"""The loop.
+
+    tasks = draw(...)                 which problems this batch holds
+    episodes = collect(...)           the workflow is run, every call gives K scored candidates
+    credited = rows(episodes, ...)    reward is mixed, candidates are grouped, advantages estimated
+    learn(learner, rows)              each policy takes its rows
+    parts.publish()                   the engine serves the new versions
+    tell, validate, save              metrics, held-out tasks, checkpoints, each when due
+
+Nothing here knows which algorithm, workflow or backend runs: that was chosen when the parts were built.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from motet.credit.assign import Credited, rows
+from motet.evaluate.evaluator import evaluate
+from motet.build import held_out
+from motet.parts import Parts
+from motet.policies.update import Learner
+from motet.record import Record
+from motet.rollout.collect import Collected, collect
+from motet.tasks.base import draw
+from motet.tracking import Callback, Metrics, rollout_metrics
+from motet.types import Row
+
+
+@dataclass
+class Progressed:
+    """How far a run has come: what a checkpoint holds beside weights and optimisers.
+
+    `seconds` runs from the first sample to the last update, evaluation left out. `best` names the peak so far.
+    """
+
+    iteration: int = 0
+    seconds: float = 0.0
+    best: dict[str, Any] = field(default_factory=dict)
+    stopped: bool = False
+
+
+def train(
+    parts: Parts,
+    progress: Progressed,
+    record: Record,
+    callback: Callback,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Progressed:
+    """Run the iterations that are left. Returns when all are done, or after the iteration in which a stop was asked for.
+
+    Batch `ticket` depends on (settings, seed, ticket, weights) alone, so a run that stops and resumes is the run that
+    did not stop. Any error ends the run; nothing is skipped but what `sampling.max_failed_frac` allows.
+    """
+    prepared, settings = parts.prepared, parts.prepared.settings
+    while progress.iteration < settings.train.iterations:
+        ticket, watch = progress.iteration, Watch()
+        with watch.lap("rollout"):
+            tasks = draw(prepared.task_sets, settings.seed, "train", ticket, settings.sampling.trees)
+            collected = gather(parts, tasks, ticket)
+        with watch.lap("credit"):
+            credited = rows(collected.episodes, prepared.credit)
+        with watch.lap("update"):
+            updates = learn(parts.learner, credited.rows)
+            parts.publish()
+        progress.iteration += 1
+        progress.seconds += watch.total
+        record.write_episodes(collected.episodes)
+        callback.on_iteration(measure(progress, collected, credited, updates, watch))
+        say(callback, progress.iteration, credited)
+        progress.stopped = should_stop()
+        if is_due(progress, settings.train.eval_every, settings.train.iterations):
+            progress.best = record.keep_best(parts, progress, validate(parts, progress.iteration, callback))
+        if is_due(progress, settings.train.checkpoint_every, settings.train.iterations) or progress.stopped:
+            record.save(parts, progress)
+        if progress.stopped:
+            break
+    return progress
+
+
+class Watch:
+    """Seconds per stage of one iteration."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+
+    @contextmanager
+    def lap(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.laps[name] = time.perf_counter() - start
+
+    @property
+    def total(self) -> float:
+        return sum(self.laps.values())
+
+
+def gather(parts: Parts, tasks: Sequence[tuple[str, Any, int]], ticket: int) -> Collected:
+    """The episodes of one batch, trees without signal drawn anew as often as the settings allow."""
+    prepared, settings = parts.prepared, parts.prepared.settings
+    return collect(
+        prepared.workflow,
+        tasks,
+        prepared.cast,
+        parts.engines,
+        prepared.rollout,
+        prepared.credit,
+        ticket=ticket,
+        seed=settings.seed,
+        max_resamples=settings.sampling.resample,
+    )
+
+
+def learn(learner: Learner, batch: Sequence[Row]) -> Metrics:
+    """Give each policy its own rows, and name what it reports after it.
+
+    A policy without a row is called all the same: its schedule ticks with the iteration.
+    """
+    metrics: Metrics = {}
+    for policy in learner.policies:
+        own = [row for row in batch if row.policy == policy]
+        roles = {row.role for row in own}
+        for key, value in learner.update(policy, own).items():
+            stage, quantity, *role = key.split("/")
+            if not role or len(roles) > 1:
+                metrics["/".join([stage, quantity, policy, *role])] = value
+    return metrics
+
+
+def measure(progress: Progressed, collected: Collected, credited: Credited, updates: Metrics, watch: Watch) -> Metrics:
+    """The line of metrics.jsonl of one iteration; docs/metrics.md defines each key."""
+    rolled = rollout_metrics(collected.episodes)
+    return {
+        "iteration": progress.iteration,
+        **rolled,
+        **credited.report.metrics(),
+        **updates,
+        "time/rollout_s": round(watch.laps["rollout"], 4),
+        "time/credit_s": round(watch.laps["credit"], 4),
+        "time/update_s": round(watch.laps["update"], 4),
+        "time/iteration_s": round(watch.total, 4),
+        "time/train_s": round(progress.seconds, 4),
+        "time/tokens_per_s": round(rolled["rollout/tokens"] / max(watch.laps["rollout"], 1e-9), 1),
+    }
+
+
+def say(callback: Callback, iteration: int, credited: Credited) -> None:
+    """State it where an iteration gave a role nothing to learn from."""
+    silent = [name for name, role in credited.report.roles.items() if not role.has_signal]
+    if silent or not credited.report.roles:
+        for statement in credited.report.statements:
+            callback.on_note(f"iteration {iteration}: {statement}")
+
+
+def validate(parts: Parts, iteration: int, callback: Callback) -> Metrics:
+    """Success on held-out tasks, never those of the test split, under each decoding."""
+    prepared, settings = parts.prepared, parts.prepared.settings
+    start = time.perf_counter()
+    tasks = held_out(prepared.task_sets, "validation", settings.train.eval_tasks)
+    found: Metrics = {"iteration": iteration}
+    for decoding in settings.evaluate.decodings:
+        one = evaluate(
+            prepared.workflow,
+            tasks,
+            prepared.cast,
+            parts.engines,
+            prepared.rollout,
+            decoding=decoding,
+            split="validation",
+            seed=settings.seed,
+        )
+        found |= {
+            f"validation/success/{decoding}": one.success,
+            f"validation/low/{decoding}": one.low,
+            f"validation/high/{decoding}": one.high,
+            f"validation/tokens/{decoding}": one.tokens,
+        }
+    found["time/validation_s"] = round(time.perf_counter() - start, 4)
+    callback.on_evaluation(found)
+    return found
+
+
+def is_due(progress: Progressed, every: int, last: int) -> bool:
+    """After each `every` iterations and after the last one; never where `every` is 0.
+
+    >>> [is_due(Progressed(iteration=n), 2, 5) for n in (1, 2, 5)], is_due(Progressed(iteration=5), 0, 5)
+    ([False, True, True], False)
+    """
+    return every > 0 and (progress.iteration % every == 0 or progress.iteration == last)

@@ -1,0 +1,132 @@
+"""The parts of a run that hold weights: models, the engine that samples from them, the learner that changes them.
+
+One full policy is one model. All adapters on one base share that base; a frozen policy is a base without any adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from motet.build import Prepared, update_settings
+from motet.config import Settings
+from motet.engines.local import LocalEngine, LocalSettings, Served
+from motet.engines.voice import HfVoice
+from motet.policies import lora
+from motet.policies.cast import PolicySpec
+from motet.policies.models import Base, load
+from motet.policies.update import Learner, PolicyModel
+from motet.rollout import counters
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Everything the loop works on. `engines` maps the name that a policy gives its engine to the engine."""
+
+    prepared: Prepared
+    engines: Mapping[str, LocalEngine]
+    learner: Learner
+
+    def publish(self) -> None:
+        """Tell the engine which version of each policy it now serves; the weights themselves are shared."""
+        for policy in self.learner.policies:
+            self.engines["local"].publish(policy, self.learner.version(policy))
+
+    def close(self) -> None:
+        for engine in self.engines.values():
+            engine.close()
+
+
+class Wardrobe:
+    """Models by policy: `dress` loads what a policy needs and says what serves it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._shared: dict[str, Base] = {}
+        self.served: dict[str, Served] = {}
+        self.voices: dict[str, HfVoice] = {}
+
+    def dress(self, spec: PolicySpec, name: str | None = None) -> Served:
+        """Put fresh weights for `spec` under `name`: its base, with a new adapter if it has one."""
+        name = name or spec.name
+        if spec.kind == "full":
+            base = self._load(spec.base)
+            served: Served = base.model
+        else:
+            if spec.base not in self._shared:
+                self._shared[spec.base] = self._load(spec.base)
+            base, adapter = self._shared[spec.base], None
+            if spec.kind == "lora":
+                adapter = name
+                self._adapt(base, spec, adapter)
+            served = (base.model, adapter)
+        self.served[name], self.voices[name] = served, self._voice(base, spec.name)
+        return served
+
+    def _load(self, base: str) -> Base:
+        settings = self._settings
+        found = load(base, dtype=DTYPES[settings.dtype], seed=settings.seed)
+        found.model.to(settings.device)
+        return found
+
+    def _adapt(self, base: Base, spec: PolicySpec, adapter: str) -> None:
+        given = self._settings.policies[spec.name]
+        lora.add_adapter(
+            base.model,
+            adapter,
+            given.rank,
+            alpha=given.alpha,
+            seed=self._settings.seed,
+            targets=tuple(given.targets) or "all-linear",
+        )
+
+    def _voice(self, base: Base, policy: str) -> HfVoice:
+        """A voice whose prompts leave room for the longest answer of any role this policy plays."""
+        settings = self._settings
+        assert isinstance(settings.cast, dict)
+        roles = {seat.split("[")[0] for seat, served in settings.cast.items() if served == policy}
+        room = base.max_positions - max(settings.roles[role].max_tokens for role in roles)
+        return base.voice(min(settings.sampling.max_prompt_tokens or room, room))
+
+    def engine(self) -> LocalEngine:
+        """One engine for everything that was dressed."""
+        settings = LocalSettings(threads=self._settings.threads)
+        return LocalEngine(self.served, self.voices, settings, uniforms=counters.uniforms, activate=lora.activate)
+
+
+def policy_model(name: str, served: Served) -> PolicyModel:
+    """What the learner takes for what the engine serves."""
+    model, adapter = served if isinstance(served, tuple) else (served, None)
+    return PolicyModel(name, model, adapter)
+
+
+def assemble(prepared: Prepared) -> Parts:
+    """Load every model once, and put engine and learner on the same weights."""
+    wardrobe = Wardrobe(prepared.settings)
+    for spec in prepared.cast.policies.values():
+        wardrobe.dress(spec)
+    learning = [
+        policy_model(name, wardrobe.served[name]) for name, spec in prepared.cast.policies.items() if spec.trainable
+    ]
+    learner = Learner(learning, update_settings(prepared.settings))
+    return Parts(prepared, {"local": wardrobe.engine()}, learner)
+
+
+@contextmanager
+def reproducible(settings: Settings) -> Iterator[None]:
+    """torch as the settings have it: threads, seed, deterministic kernels. What was before comes back afterwards."""
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(settings.threads)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(settings.seed)
+            yield
+    finally:
+        torch.use_deterministic_algorithms(strict)
+        torch.set_num_threads(threads)
