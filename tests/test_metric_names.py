@@ -1,4 +1,4 @@
-"""docs/metrics.md and the code name the same metrics, as `stage/quantity`; a role or policy behind that is left aside."""
+"""docs/metrics.md and the code name the same metrics, as `stage/quantity`; a role or policy behind is left aside."""
 
 import ast
 import re
@@ -28,32 +28,37 @@ def literal_start(node):
     return ""
 
 
-def emitted():
-    """Every string of the code that is a metric key: a dictionary key, or the index of an assignment."""
-    keys = set()
-    for path in (ROOT / "src" / "motet").rglob("*.py"):
-        if path.relative_to(ROOT / "src" / "motet").parts[0] in READERS:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = []
+def source_trees():
+    package = ROOT / "src" / "motet"
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in READERS:
+            yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def written_keys():
+    """The start of every string that is a key: of a dictionary, or the index of an assignment."""
+    for tree in source_trees():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Dict):
-                names = [key for key in node.keys if key is not None]
+                yield from (literal_start(key) for key in node.keys if key is not None)
             elif isinstance(node, ast.DictComp):
-                names = [node.key]
+                yield literal_start(node.key)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                names = [node.slice]
-            keys |= {found.group() for name in names if (found := KEY.match(literal_start(name)))}
-    return keys
+                yield literal_start(node.slice)
+
+
+def emitted():
+    return {found.group() for start in written_keys() if (found := KEY.match(start))}
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="docs/metrics.md is not written")
 def test_every_metric_of_the_code_is_defined_in_the_documentation():
-    assert sorted(key for key in emitted() if key not in documented()) == []
+    assert sorted(emitted() - documented()) == []
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="docs/metrics.md is not written")
 def test_every_metric_of_the_documentation_is_made_by_the_code():
-    assert sorted(key for key in documented() if key not in emitted()) == []
+    assert sorted(documented() - emitted()) == []
 
 
 def test_the_reader_of_keys_sees_plain_formatted_and_assigned_keys():
