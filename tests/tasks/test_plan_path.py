@@ -106,6 +106,10 @@ def test_unknown_and_impossible_settings_are_refused_by_name() -> None:
         PlanPath(min_distence=3)
     with pytest.raises(ConfigError, match=r"walls is 1.5.*set walls a fraction in \[0, 1\)"):
         PlanPath(walls=1.5)
+    with pytest.raises(ConfigError, match=r"size is 10.5.*set size to a whole number, such as 10"):
+        PlanPath(size=10.5)
+    with pytest.raises(ConfigError, match=r"walls is True.*a number, such as 0.22"):
+        PlanPath(walls=True)
     with pytest.raises(TaskError, match=r"no grid found.*min_distance=30"):
         PlanPath(size=3, min_distance=30).task("train", 0)
 

@@ -59,7 +59,7 @@ def test_case_18_workflows_are_found_by_name_with_the_nearest_name_in_the_error(
         find_workflow("planer_executor")
 
 
-@pytest.mark.parametrize("settings", [{"view": "stale"}, {"follow": 1.5}])
+@pytest.mark.parametrize("settings", [{"view": "stale"}, {"follow": 1.5}, {"follow": "much"}, {"view": 3}])
 def test_a_value_out_of_range_is_refused(settings: dict) -> None:
     with pytest.raises(ConfigError):
         PlannerExecutor(**settings)

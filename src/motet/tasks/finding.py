@@ -35,6 +35,22 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], where: Mapping[
             raise ConfigError(f"unknown setting {name!r}", where=dict(where), fix=near(name, known))
 
 
+def refuse_wrong_type(name: str, value: Any, default: Any, where: Mapping[str, object]) -> None:
+    """Raise `ConfigError` where `value` is of another kind than the default: text for a number, a fraction for a count.
+
+    >>> refuse_wrong_type("walls", 0, 0.22, {})
+    >>> refuse_wrong_type("size", "ten", 10, {})
+    Traceback (most recent call last):
+    motet.errors.ConfigError: size is 'ten'. To fix it: set size to a whole number, such as 10
+    """
+    kinds: dict[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    kind = type(default)
+    if kind in kinds and (not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind is not bool)):
+        fix = f"set {name} to {words[kind]}, such as {default!r}"
+        raise ConfigError(f"{name} is {value!r}", where=dict(where), fix=fix)
+
+
 def find(kind: str, name: str, builtin: Mapping[str, str], group: str) -> Any:
     """The class called `name`: a key of `builtin` (short name -> import path), an entry point of `group`, or
     `package.module:Class`.

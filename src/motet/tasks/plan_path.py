@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from motet.errors import ConfigError, TaskError
-from motet.tasks.finding import refuse_unknown
+from motet.tasks.finding import refuse_unknown, refuse_wrong_type
 from motet.tasks.plan_path_grid import SPLIT_BUCKETS, distances, moved_to, number_of, split_of
 from motet.tasks.plan_path_moves import Moves
 
@@ -164,6 +164,9 @@ class PlanPathSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        where: dict[str, object] = {"task_set": "plan_path"}
+        for one in fields(self):
+            refuse_wrong_type(one.name, getattr(self, one.name), one.default, where)
         rules = {
             "size": (2 <= self.size <= 64, "between 2 and 64"),
             "walls": (0 <= self.walls < 1, "a fraction in [0, 1)"),
@@ -175,9 +178,7 @@ class PlanPathSettings:
         }
         for key, (is_right, rule) in rules.items():
             if not is_right:
-                raise ConfigError(
-                    f"{key} is {getattr(self, key)!r}", where={"task_set": "plan_path"}, fix=f"set {key} {rule}"
-                )
+                raise ConfigError(f"{key} is {getattr(self, key)!r}", where=where, fix=f"set {key} {rule}")
 
 
 class PlanPath:

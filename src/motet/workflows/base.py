@@ -7,7 +7,7 @@ from inspect import get_annotations
 from typing import Any, ClassVar
 
 from motet.errors import WorkflowError
-from motet.tasks.finding import find, refuse_unknown
+from motet.tasks.finding import find, refuse_unknown, refuse_wrong_type
 from motet.types import Message, Outcome
 
 Renderer = Callable[[Mapping[str, Any]], str | list[Message]]
@@ -23,8 +23,8 @@ class Workflow:
     """Subclass it, name the `roles` (name -> number of slots), and write `run`.
 
     Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses
-    any other. `prompts` maps a prompt name to a renderer per dialect ("chat", "compact"); one dialect is enough.
-    `needs` names the protocols or classes of task that `run` relies on.
+    any other, and a value of another kind than its default. `prompts` maps a prompt name to a renderer per dialect
+    ("chat", "compact"); one dialect is enough. `needs` names the protocols or classes of task that `run` relies on.
 
     >>> class Echo(Workflow):
     ...     roles = {"speaker": 1}
@@ -41,8 +41,10 @@ class Workflow:
     needs: ClassVar[tuple[type, ...]] = ()
 
     def __init__(self, **settings: Any) -> None:
-        refuse_unknown(settings, self.defaults(), {"workflow": type(self).__name__})
+        defaults, where = self.defaults(), {"workflow": type(self).__name__}
+        refuse_unknown(settings, defaults, where)
         for name, value in settings.items():
+            refuse_wrong_type(name, value, defaults[name], where)
             setattr(self, name, value)
 
     @classmethod
