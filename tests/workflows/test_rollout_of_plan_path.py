@@ -8,6 +8,8 @@ import pytest
 
 from motet.engines.scripted import CharacterVoice, ScriptedEngine
 from motet.policies.cast import Cast, PolicySpec
+from motet.rollout.records import decode_episode, encode_episode
+from motet.rollout.replay import replay
 from motet.rollout.runner import RolloutSettings, run_batch
 from motet.tasks.base import draw
 from motet.tasks.plan_path import PlanPath, PlanPathTask
@@ -104,3 +106,14 @@ def test_one_role_alone_runs_under_the_same_sampler() -> None:
 
 def test_the_same_seed_plays_the_same_episodes() -> None:
     assert play(PlannerExecutor(), num=3)[1] == play(PlannerExecutor(), num=3)[1]
+
+
+@pytest.mark.parametrize("view", ["full", "stale_map"])
+def test_a_record_read_back_replays_with_the_same_prompts_and_rewards(view: str) -> None:
+    workflow = PlannerExecutor(view=view)
+    cast = Cast.per_role(workflow.roles, PolicySpec("base", engine="scripted"))
+    for task, episode in zip(*play(workflow, num=3)):
+        stored = decode_episode(encode_episode(episode))
+        again = replay(workflow, task, stored, cast, {"scripted": ScriptedEngine(wander)})
+        assert again.outcome == episode.outcome
+        assert [call.prompt_ids for call in again.calls] == [call.prompt_ids for call in episode.calls]
