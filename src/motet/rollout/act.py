@@ -8,139 +8,30 @@ await cast.effect(key, fn)                   what touches the world, once
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import difflib
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from motet.engines.base import Engine, Voice
-from motet.errors import EngineError, RewardError, WorkflowError
-from motet.policies.cast import Cast, PolicySpec
+from motet.errors import RewardError, WorkflowError
+from motet.policies.cast import PolicySpec
 from motet.rollout import counters
-from motet.rollout.answers import Answer, Ask, LiveSource, Order, Source
+from motet.rollout.answers import Answer, Ask, LiveSource, Source
 from motet.rollout.call import LiveCall
-from motet.rollout.choice import choose
+from motet.rollout.choice import choose, with_reward
 from motet.rollout.failing import call_place, placed
 from motet.rollout.judging import Read, Score, judge
-from motet.rollout.rendering import Prompts, Rendered, render
-from motet.rollout.scoring import Job, ScorePool
-from motet.rollout.settings import RolloutSettings
-from motet.types import Call, CallKey, Candidate, Observation, Phase
+from motet.rollout.order import Order, gather, next_order
+from motet.rollout.rendering import Rendered, render
+from motet.rollout.scene import Scene
+from motet.rollout.scoring import Job
+from motet.rollout.seats import RoleSeats
+from motet.types import Call, CallKey, Candidate, Observation
 
 T = TypeVar("T")
 
 _log = logging.getLogger("motet.rollout")
-
-
-@dataclass(slots=True)
-class _Scope:
-    """Where a coroutine stands in its episode: its own count, behind one (count, branch) per enclosing `gather`."""
-
-    prefix: Order
-    count: int = 0
-
-    def next(self) -> Order:
-        self.count += 1
-        return (*self.prefix, self.count)
-
-
-_scope: contextvars.ContextVar[_Scope] = contextvars.ContextVar("motet_scope")
-
-
-def begin_scope() -> None:
-    """Starts the order of an episode in this task."""
-    _scope.set(_Scope(()))
-
-
-@dataclass(slots=True)
-class Scene:
-    """What the episodes of one batch share."""
-
-    cast: Cast
-    engines: Mapping[str, Engine]
-    settings: RolloutSettings
-    prompts: Prompts
-    pool: ScorePool
-    phase: Phase
-    ticket: int
-    seed: int
-    split: str
-    voices: dict[str, tuple[Engine, Voice]] = field(default_factory=dict)
-    is_warned: bool = False
-
-    def speaker(self, policy: PolicySpec) -> tuple[Engine, Voice]:
-        """The engine and voice of a policy."""
-        known = self.voices.get(policy.name)
-        if known is None:
-            engine = self.engines.get(policy.engine)
-            if engine is None:
-                raise EngineError(
-                    f"no engine {policy.engine!r}",
-                    where={"policy": policy.name},
-                    fix=f"start one of that name; running: {', '.join(self.engines) or 'none'}",
-                )
-            known = self.voices[policy.name] = (engine, engine.voice(policy.name))
-        return known
-
-
-class Seat:
-    """One slot of a role."""
-
-    __slots__ = ("_cast", "_role", "_slot")
-
-    def __init__(self, cast: EpisodeCast, role: str, slot: int) -> None:
-        self._cast, self._role, self._slot = cast, role, slot
-
-    async def act(
-        self, observation: Observation, *, score: Score | None = None, read: Read | None = None, turn: int | None = None
-    ) -> LiveCall:
-        """Samples K candidates from one observation, scores each, goes on with one.
-
-        score: fn(text) -> Reward, sync or async, pure given what it closes over; it runs in a thread under a time
-          limit, and its `notes` are what the workflow reads on. Without it the call must be settled, and the choice
-          is random.
-        read: fn(text) -> notes, for workflows that keep reading apart from judging; `score` then gets these notes.
-        turn: the round; by default the number of earlier calls of this (role, slot).
-        """
-        return await self._cast.call(self._role, self._slot, observation, score, read, turn)
-
-
-class RoleSeats:
-    """A role: `cast.voter[i]` for its slots; a role of one slot acts by itself."""
-
-    __slots__ = ("_cast", "_num", "_role")
-
-    def __init__(self, cast: EpisodeCast, role: str, num: int) -> None:
-        self._cast, self._role, self._num = cast, role, num
-
-    def __len__(self) -> int:
-        return self._num
-
-    def __getitem__(self, slot: int) -> Seat:
-        if not 0 <= slot < self._num:
-            raise WorkflowError(
-                f"role {self._role!r} has no slot {slot}", where=self._cast.where, fix=f"take 0 .. {self._num - 1}"
-            )
-        return Seat(self._cast, self._role, slot)
-
-    def __iter__(self) -> Iterator[Seat]:
-        return (self[slot] for slot in range(self._num))
-
-    async def act(
-        self, observation: Observation, *, score: Score | None = None, read: Read | None = None, turn: int | None = None
-    ) -> LiveCall:
-        """See `Seat.act`. `WorkflowError` for a role of several slots."""
-        if self._num != 1:
-            raise WorkflowError(
-                f"role {self._role!r} has {self._num} slots",
-                where=self._cast.where,
-                fix=f"say cast.{self._role}[i].act",
-            )
-        return await self._cast.call(self._role, 0, observation, score, read, turn)
 
 
 class EpisodeCast:
@@ -190,31 +81,14 @@ class EpisodeCast:
 
     async def gather(self, *parts: Awaitable[T]) -> list[T]:
         """Runs the parts side by side; the results come in the order given. The first error cancels the others."""
-        order = _scope.get().next()
-        tasks = []
-        for branch, part in enumerate(parts):
-            context = contextvars.copy_context()
-            context.run(_scope.set, _Scope((*order, branch)))
-            tasks.append(asyncio.get_running_loop().create_task(_awaited(part), context=context))
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
-        finally:
-            pending = [task for task in tasks if not task.done()]
-            for task in pending:
-                task.cancel()
-            if pending:
-                await asyncio.wait(pending)
-        errors = [task.exception() for task in tasks if not task.cancelled() and task.exception() is not None]
-        if errors:
-            raise errors[0]  # type: ignore[misc]
-        return [task.result() for task in tasks]
+        return await gather(*parts)
 
     async def effect(self, key: str, fn: Callable[[], Any]) -> Any:
         """What `fn()` (sync or async) gave, done once and recorded under `key`; a replay answers from the record.
 
         The result must be JSON (text, numbers, lists, maps) to be replayed from a file. A key is used once per episode.
         """
-        order = _scope.get().next()
+        order = next_order()
         if key in self.effects:
             raise WorkflowError(f"the effect {key!r} happened already", where=self.where, fix="put the turn in its key")
 
@@ -258,7 +132,7 @@ class EpisodeCast:
         self._open.add(seat)
         self._turns[seat], self._visits[role, slot, turn] = earlier + 1, visit + 1
         self.last_key = key
-        return key, _scope.get().next()
+        return key, next_order()
 
     def _ask(self, key: CallKey, order: Order, observation: Observation) -> tuple[Ask, PolicySpec, Rendered]:
         scene = self._scene
@@ -324,7 +198,7 @@ class EpisodeCast:
         rewards, error = await judge(texts, score, read, self._scene.pool, settings.score_timeout_s, where)
         if error is not None:
             self.fail_unless_lenient(error)
-        judged = tuple(replace(candidate, reward=reward) for candidate, reward in zip(candidates, rewards))
+        judged = tuple(with_reward(candidate, reward) for candidate, reward in zip(candidates, rewards))
         return judged, None if read is not None else error
 
     async def off_loop(self, work: Callable[[Job], list[Any]]) -> list[Any]:
@@ -355,7 +229,3 @@ class EpisodeCast:
         self.is_closed = True
         self.calls.sort(key=lambda call: call.order)
         return tuple(call.record for call in self.calls)
-
-
-async def _awaited(part: Awaitable[T]) -> T:
-    return await part

@@ -9,10 +9,8 @@ from typing import Any, Protocol
 from motet.engines.base import Completion, Engine, Request
 from motet.errors import EngineError
 from motet.rollout.failing import call_place
+from motet.rollout.order import Order
 from motet.types import CallKey, Candidate, Sampling
-
-Order = tuple[int, ...]
-"""Place of a call in its episode: (count) or (count, branch, count ...), one (count, branch) per enclosing `gather`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import RewardError, WorkflowError
-from motet.rollout.answers import Order
-from motet.rollout.choice import has_reward
+from motet.rollout.choice import has_reward, with_reward
 from motet.rollout.failing import call_place
 from motet.rollout.judging import checked_rewards, late_score
+from motet.rollout.order import Order
 from motet.rollout.scoring import LateScore, attempt
 from motet.types import Call, CallKey, Reward
 
@@ -121,7 +121,7 @@ class LiveCall:
             return
         kept = [r if r.notes is not None else replace(r, notes=notes) for r, notes in zip(rewards, self._notes)]
         self._record = replace(
-            self._record, candidates=tuple(replace(c, reward=r) for c, r in zip(candidates, kept)), settled=True
+            self._record, candidates=tuple(with_reward(c, r) for c, r in zip(candidates, kept)), settled=True
         )
 
     def _place(self) -> dict[str, object]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from motet.credit.rewards import mix
 from motet.rollout.counters import choice_uniform
 from motet.rollout.settings import RolloutSettings
-from motet.types import Reward
+from motet.types import Candidate, Reward
 
 
 def has_reward(reward: Reward | None) -> bool:
@@ -18,6 +18,11 @@ def has_reward(reward: Reward | None) -> bool:
     (False, True)
     """
     return reward is not None and (reward.team is not None or reward.local is not None)
+
+
+def with_reward(candidate: Candidate, reward: Reward) -> Candidate:
+    """The candidate with a reward (written out: this runs for every candidate)."""
+    return Candidate(candidate.text, candidate.token_ids, candidate.sampling_logprobs, candidate.finish, reward)
 
 
 def choose(rewards: Sequence[Reward | None], settings: RolloutSettings, key: int) -> int:

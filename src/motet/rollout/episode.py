@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from motet.errors import WorkflowError
-from motet.rollout.act import EpisodeCast, Scene, begin_scope
+from motet.rollout.act import EpisodeCast
 from motet.rollout.choice import has_reward
 from motet.rollout.failing import call_place, placed
 from motet.rollout.lookahead import value_calls
+from motet.rollout.order import begin_scope
 from motet.rollout.rendering import Prompts
+from motet.rollout.scene import Scene
 from motet.types import Call, Episode, Outcome
 
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from motet.errors import ReplayError
 from motet.rollout.act import EpisodeCast
-from motet.rollout.answers import Answer, Ask, LiveSource, Order
+from motet.rollout.answers import Answer, Ask, LiveSource
 from motet.rollout.call import LiveCall
+from motet.rollout.choice import with_reward
+from motet.rollout.order import Order
 from motet.types import Call, Outcome, Reward
 
 Play = Callable[[EpisodeCast], Awaitable[Outcome]]
@@ -130,4 +132,4 @@ async def _played(play: Play, cast: EpisodeCast) -> Outcome:
 
 def _with_team(call: Call, teams: Sequence[float]) -> Call:
     rewards = [replace(c.reward or Reward(), team=team) for c, team in zip(call.candidates, teams)]
-    return replace(call, candidates=tuple(replace(c, reward=reward) for c, reward in zip(call.candidates, rewards)))
+    return replace(call, candidates=tuple(with_reward(c, reward) for c, reward in zip(call.candidates, rewards)))

@@ -9,12 +9,14 @@ from typing import Any
 from motet.engines.base import Engine
 from motet.errors import ReplayError
 from motet.policies.cast import Cast
-from motet.rollout.act import EpisodeCast, Scene
-from motet.rollout.answers import Answer, Ask, Order
+from motet.rollout.act import EpisodeCast
+from motet.rollout.answers import Answer, Ask
 from motet.rollout.episode import Playable, play
 from motet.rollout.failing import call_place
 from motet.rollout.lookahead import PURE, check_same_prompt
+from motet.rollout.order import Order
 from motet.rollout.runner import run_to_end
+from motet.rollout.scene import Scene
 from motet.rollout.scoring import ScorePool
 from motet.rollout.settings import RolloutSettings
 from motet.types import CallKey, Episode

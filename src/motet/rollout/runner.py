@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from motet.engines.base import Engine
 from motet.errors import MotetError, WorkflowError
 from motet.policies.cast import Cast
-from motet.rollout.act import Scene
 from motet.rollout.episode import Playable, play_episode
+from motet.rollout.scene import Scene
 from motet.rollout.scoring import ScorePool
 from motet.rollout.settings import RolloutSettings
 from motet.types import Episode, Phase

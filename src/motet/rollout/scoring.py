@@ -2,7 +2,7 @@
 
 Jobs that become ready in the same turn of the event loop travel together and come back together, so that the calls
 behind them reach the engine together and it can sample them as one batch. A job that takes long holds nobody up: what
-is done is handed back every few milliseconds, and more threads join when one does not get through.
+is done is handed back every quarter of a second, and more threads join when one does not get through.
 
 Threads cannot be stopped. A score that does not return in time is named and left behind in a daemon thread; its late
 result is ignored and it keeps neither the run nor the interpreter from ending.
@@ -22,7 +22,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FIRST_TICK_S = 0.02
+"""A batch that is not done by then gets more threads."""
 TICK_S = 0.05
+"""How often late scores are looked for."""
+DELIVER_S = 0.25
+"""How often results of an unfinished batch are handed back; shorter would split the engine's batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,7 @@ class _Batch:
     running: set[Job] = field(default_factory=set)
     done: deque[tuple[Job, list[Any] | Failure]] = field(default_factory=deque)
     left: int = 0
+    delivered: float = field(default_factory=time.monotonic)
 
 
 class ScorePool:
@@ -197,8 +202,10 @@ class ScorePool:
     def _tick(self, batch: _Batch) -> None:
         """On the event loop: hands back what is done, gives up what is late, lets more threads join."""
         assert self._loop is not None
-        self._deliver(batch)
         now = time.monotonic()
+        if now - batch.delivered >= DELIVER_S or not batch.left:
+            batch.delivered = now
+            self._deliver(batch)
         with self._lock:
             late = [
                 job for job in batch.running if job.started is not None and now - job.started > job.limit_s + TICK_S
