@@ -95,4 +95,187 @@ EVALUATE = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*CREDIT, *EVALUATE)
+ROLLOUT = (
+    Fault(
+        "the worst branch goes on",
+        "rollout/choice.py",
+        "return mixed.index(max(mixed))",
+        "return mixed.index(min(mixed))",
+        ("tests/rollout/test_tree.py",),
+    ),
+    Fault(
+        "the workflow reads on from another candidate than the chosen one",
+        "rollout/call.py",
+        "return self._notes[self._record.chosen]",
+        "return self._notes[0]",
+        ("tests/rollout/test_tree.py",),
+    ),
+    Fault(
+        "settle misses the losers",
+        "rollout/call.py",
+        "tuple(replace(c, reward=r) for c, r in zip(candidates, kept))",
+        "tuple(replace(c, reward=r if c is candidates[0] else None) for c, r in zip(candidates, kept))",
+        ("tests/rollout",),
+    ),
+    Fault(
+        "lookahead continues from the chosen candidate only",
+        "rollout/lookahead.py",
+        "chosen = self._index if known is self._fork else known.record.chosen",
+        "chosen = known.record.chosen",
+        ("tests/rollout",),
+    ),
+    Fault(
+        "replay ignores a prompt that differs",
+        "rollout/lookahead.py",
+        "if recorded.prompt_ids == tuple(prompt_ids):",
+        "if len(recorded.prompt_ids) >= 0:",
+        ("tests/rollout",),
+    ),
+    Fault(
+        "the draw of a candidate depends on how many there are",
+        "rollout/counters.py",
+        "return tuple(_mix(key + (index + 1) * GAMMA) for index in range(num))",
+        "return tuple(_mix(key + (index + num) * GAMMA) for index in range(num))",
+        ("tests/rollout",),
+    ),
+    Fault(
+        "two copies of a task draw the same",
+        "rollout/counters.py",
+        "json.dumps([seed, phase, ticket, task_id, copy, fork, role, slot, turn, visit]",
+        "json.dumps([seed, phase, ticket, task_id, 0, fork, role, slot, turn, visit]",
+        ("tests/rollout",),
+    ),
+    Fault(
+        "failed episodes are never too many",
+        "rollout/runner.py",
+        "if self._num_failed <= allowed:",
+        "if self._num_failed <= allowed + len(self._jobs):",
+        ("tests/rollout",),
+    ),
+)
+
+LOSSES = (
+    Fault(
+        "the clip keeps the better side",
+        "losses/policy_gradient.py",
+        "value = torch.maximum(plain, bounded)",
+        "value = torch.minimum(plain, bounded)",
+        ("tests/losses",),
+    ),
+    Fault(
+        "the mask is shifted by one",
+        "losses/packing.py",
+        "source.append(offset + num_prompt - 1)",
+        "source.append(offset + max(num_prompt - 2, 0))",
+        ("tests/losses",),
+    ),
+    Fault(
+        "answers of a pack do not all continue the prompt",
+        "losses/packing.py",
+        "where.extend(range(num_prompt, num_prompt + fed))",
+        "where.extend(range(len(where), len(where) + fed))",
+        ("tests/losses",),
+    ),
+    Fault(
+        "the anchor pushes away",
+        "losses/kl.py",
+        "d = reference_logprobs.detach() - policy_logprobs",
+        "d = policy_logprobs - reference_logprobs.detach()",
+        ("tests/losses",),
+    ),
+)
+
+POLICIES = (
+    Fault(
+        "one answer of a pack sees another",
+        "policies/logprobs.py",
+        "allowed = ((keys == 0) | (keys == queries)) & causal",
+        "allowed = (keys >= 0) & causal",
+        ("tests/policies",),
+    ),
+    Fault(
+        "the temperature is left out of the log-probs",
+        "policies/logprobs.py",
+        "logits = logits / temperature[:, None]",
+        "logits = logits / torch.ones_like(temperature)[:, None]",
+        ("tests/policies",),
+    ),
+    Fault(
+        "the wrong adapter computes the update",
+        "policies/step.py",
+        "with lora.activate(policy.model, policy.adapter):",
+        "with lora.activate(policy.model, policy.adapter and lora.adapters(policy.model)[0]):",
+        ("tests/policies",),
+    ),
+    Fault(
+        "rows of an older policy version are learned from",
+        "policies/update.py",
+        "if row.policy_version != policy.version and not policy.settings.allow_stale:",
+        "if row.policy_version > policy.version and not policy.settings.allow_stale:",
+        ("tests/policies",),
+    ),
+    Fault(
+        "a first-pass ratio off 1 goes unnoticed",
+        "policies/step.py",
+        "if tolerance is None or float(away[worst]) <= tolerance:",
+        "if tolerance is None or float(away[worst]) >= 0.0:",
+        ("tests/policies",),
+    ),
+    Fault(
+        "rows of weight 0 are learned from",
+        "policies/update.py",
+        "r for r in rows if r.weight > 0.0 and r.completion_ids",
+        "r for r in rows if r.weight >= 0.0 and r.completion_ids",
+        ("tests/policies",),
+    ),
+    Fault(
+        "the schedule ticks once per step",
+        "policies/update.py",
+        "learned.ticks += 1",
+        "learned.ticks += len(reports)",
+        ("tests/policies",),
+    ),
+)
+
+ENGINES = (
+    Fault(
+        "sampling ignores the temperature",
+        "engines/draw.py",
+        "scaled = logits.double() / rows.temperature[:, None]",
+        "scaled = logits.double()",
+        ("tests/engines/test_draw.py",),
+    ),
+    Fault(
+        "an answer sees the padding before its prompt",
+        "engines/decode.py",
+        "hidden = torch.arange(slots, device=keys.device)[None] < (width - row_lengths)[:, None]",
+        "hidden = torch.arange(slots, device=keys.device)[None] < (0 * row_lengths)[:, None]",
+        ("tests/engines",),
+    ),
+)
+
+TASKS = (
+    Fault(
+        "the budget of moves is not enforced",
+        "tasks/plan_path.py",
+        "room = min(task.max_moves_per_call, state.moves_left)",
+        "room = task.max_moves_per_call",
+        ("tests/tasks/test_plan_path.py", "tests/tasks/test_plan_path_moves.py"),
+    ),
+    Fault(
+        "a detour costs nothing",
+        "tasks/plan_path_rewards.py",
+        "return SHORT_OF_GOAL * (gained / best) * (1.0 + gained / spent) / 2.0",
+        "return SHORT_OF_GOAL * (gained / best)",
+        ("tests/tasks/test_plan_path_rewards.py",),
+    ),
+    Fault(
+        "splits share grids",
+        "tasks/plan_path.py",
+        "if split_of(self.settings.size, walls) == split:",
+        "if split in self.splits:",
+        ("tests/tasks/test_plan_path.py",),
+    ),
+)
+
+FAULTS: tuple[Fault, ...] = (*CREDIT, *EVALUATE, *ROLLOUT, *LOSSES, *POLICIES, *ENGINES, *TASKS)
