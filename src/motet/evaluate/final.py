@@ -11,8 +11,8 @@ from typing import Any
 
 from motet.errors import ConfigError
 from motet.evaluate.casting import alone, recast, swap
-from motet.evaluate.evaluator import Tasks, best_of, play_tasks, repeat, tries_within
-from motet.evaluate.result import Checkpoint, Decoding, Evaluation, summarise
+from motet.evaluate.evaluator import Tasks, play_tasks, repeat, tries_within
+from motet.evaluate.result import Checkpoint, Decoding, Evaluation, best_of, summarise
 from motet.evaluate.variants import Ablated, Variant, shuffled, variants_of
 from motet.policies.cast import Cast
 from motet.tasks.plan_path import PlanPathTask
@@ -100,10 +100,12 @@ def final_evaluation(
     are loaded in `side.engines`. `progress` is called with each line as it is done.
     Per checkpoint and decoding: team, single, the variants of the workflow (planner_alone,
     executor_alone), shuffled_plans, swapped, and base_planner where the checkpoint is not the base itself.
-    Raises `ConfigError` without a cast or a task.
+    Raises `ConfigError` without a cast or a task,
+    or where two checkpoints share a trainable policy's name.
     """
     if not casts or not side.tasks:
         raise ConfigError("a final evaluation needs at least one checkpoint and one task")
+    _check_names(casts)
     table = FinalTable()
     if side.wants("walkers"):
         for line in walker_lines(side.tasks, split=side.split, seed=side.seed):
@@ -113,6 +115,18 @@ def final_evaluation(
             for line in _lines(side, casts, checkpoint, cast, decoding, table):
                 _add(table, line, progress)
     return table
+
+
+def _check_names(casts: Mapping[Checkpoint, Cast]) -> None:
+    """Two checkpoints under one policy name would be the same weights twice."""
+    seen: dict[str, str] = {}
+    for checkpoint, cast in casts.items():
+        for name in (name for name, spec in cast.policies.items() if spec.trainable):
+            if seen.setdefault(name, checkpoint) != checkpoint:
+                raise ConfigError(
+                    f"{seen[name]} and {checkpoint} share the policy {name!r}",
+                    fix=f"load one of them under a name of its own, for example {name}@{seen[name]}",
+                )
 
 
 def _add(table: FinalTable, line: Evaluation, progress: Callable[[Evaluation], None] | None) -> None:

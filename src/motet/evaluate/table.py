@@ -107,7 +107,7 @@ def show_table(evaluations: Sequence[Evaluation], console: Console | None = None
     head, body = rows(evaluations)
     if not console.is_terminal:
         for line in [[caption(evaluations)], head, *body]:
-            console.print("\t".join(line), markup=False, highlight=False, soft_wrap=True)
+            console.file.write("\t".join(line) + "\n")
         return
     table = Table(title=caption(evaluations), title_justify="left", header_style="bold")
     for index, name in enumerate(head):

@@ -8,7 +8,8 @@ workflow's.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,53 +85,57 @@ class Said:
 
 
 class StandIn:
-    """The role (or one slot of it) that answers `say(task id, key)` without a model."""
+    """A role (or one slot of it) that answers `say(task id, key)` without a model."""
 
-    def __init__(
-        self, say: Line, task_id: str, heard: dict[str, str], turns: dict[tuple[str, int], int], role: str, slot: int
-    ) -> None:
-        self._say, self._task_id, self._heard, self._turns = say, task_id, heard, turns
-        self._role, self._slot = role, slot
+    def __init__(self, stage: _Stage, say: Line, role: str, slot: int | None = None) -> None:
+        self._stage, self._say, self._role, self._slot = stage, say, role, slot
+
+    def __len__(self) -> int:
+        return self._stage.num_slots(self._role)
 
     def __getitem__(self, slot: int) -> StandIn:
-        return StandIn(self._say, self._task_id, self._heard, self._turns, self._role, slot)
+        return StandIn(self._stage, self._say, self._role, slot)
 
-    async def act(self, observation: Observation, *, score: Any = None, turn: int | None = None, **_: Any) -> Said:
-        place = (self._role, self._slot)
-        now = self._turns.get(place, 0) if turn is None else turn
-        self._turns[place] = self._turns.get(place, 0) + 1
-        key = CallKey(self._role, self._slot, now)
-        text = self._say(self._task_id, key)
-        notes = await _notes(score, text)
-        self._heard[self._role] = text
-        return Said(text, notes, key)
+    def __iter__(self) -> Iterator[StandIn]:
+        return (self[slot] for slot in range(len(self)))
+
+    async def act(
+        self, observation: Observation, *, score: Any = None, read: Any = None, turn: int | None = None
+    ) -> Said:
+        key = self._stage.next_key(self._role, self._slot or 0, turn)
+        text = self._say(self._stage.task_id, key)
+        self._stage.heard[self._role] = text
+        return Said(text, await _notes(score, read, text), key)
 
 
-async def _notes(score: Any, text: str) -> Any:
-    """What the workflow reads on: the notes of the score, as for any other answer."""
-    if score is None:
+async def _notes(score: Any, read: Any, text: str) -> Any:
+    """What the workflow reads on: what `read` makes of the text, or the notes of its score, as for any other answer."""
+    if read is None and score is None:
         return None
-    reward = score(text)
-    if inspect.isawaitable(reward):
-        reward = await reward
-    return getattr(reward, "notes", None)
+    value = (read or score)(text)
+    if inspect.isawaitable(value):
+        value = await value
+    return value if read is not None else getattr(value, "notes", None)
 
 
 class _Listening:
     """A real role whose latest text is kept for those who repeat it."""
 
-    def __init__(self, inner: Any, heard: dict[str, str], role: str) -> None:
-        self._inner, self._heard, self._role = inner, heard, role
+    def __init__(self, stage: _Stage, inner: Any, role: str) -> None:
+        self._stage, self._inner, self._role = stage, inner, role
+
+    def __len__(self) -> int:
+        return len(self._inner)
 
     def __getitem__(self, slot: int) -> _Listening:
-        return _Listening(self._inner[slot], self._heard, self._role)
+        return _Listening(self._stage, self._inner[slot], self._role)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+    def __iter__(self) -> Iterator[_Listening]:
+        return (self[slot] for slot in range(len(self)))
 
-    async def act(self, *args: Any, **kwargs: Any) -> Any:
-        call = await self._inner.act(*args, **kwargs)
-        self._heard[self._role] = call.text
+    async def act(self, observation: Observation, **settings: Any) -> Any:
+        call = await self._inner.act(observation, **settings)
+        self._stage.heard[self._role] = call.text
         return call
 
 
@@ -138,23 +143,31 @@ class _Stage:
     """The cast of one episode with the stand-ins in their places."""
 
     def __init__(self, inner: Any, lines: Mapping[str, Line], echo: Mapping[str, str], task_id: str) -> None:
-        self._inner, self._lines, self._echo, self._task_id = inner, lines, echo, task_id
-        self._heard: dict[str, str] = {}
-        self._turns: dict[tuple[str, int], int] = {}
+        self._inner, self._lines, self._echo, self.task_id = inner, lines, echo, task_id
+        self.heard: dict[str, str] = {}
+        self._turns: Counter[tuple[str, int]] = Counter()
+
+    def num_slots(self, role: str) -> int:
+        return len(self._inner[role])
+
+    def next_key(self, role: str, slot: int, turn: int | None) -> CallKey:
+        earlier = self._turns[role, slot]
+        self._turns[role, slot] += 1
+        return CallKey(role, slot, earlier if turn is None else turn)
 
     def __getitem__(self, role: str) -> Any:
-        line = self._lines.get(role)
         if role in self._echo:
-            source = self._echo[role]
-            line = lambda _task_id, _key: self._heard.get(source, "")
-        if line is not None:
-            return StandIn(line, self._task_id, self._heard, self._turns, role, 0)
-        return _Listening(self._inner[role], self._heard, role)
+            return StandIn(self, lambda _task, _key: self.heard.get(self._echo[role], ""), role)
+        if role in self._lines:
+            return StandIn(self, self._lines[role], role)
+        if role in self._echo.values():
+            return _Listening(self, self._inner[role], role)
+        return self._inner[role]
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._lines or name in self._echo or name in self._echo.values():
-            return self[name]
-        return getattr(self._inner, name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name] if {name} & {*self._lines, *self._echo, *self._echo.values()} else getattr(self._inner, name)
 
 
 class Ablated:
