@@ -4,7 +4,7 @@ import pytest
 
 from motet.engines.scripted import ScriptedEngine
 from motet.errors import ConfigError
-from motet.evaluate.variants import Ablated, Variant, shuffled, variants_of
+from motet.evaluate.variants import Ablated, Variant, shuffled, solo, variants_of
 from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.runner import run_batch
 from motet.rollout.settings import RolloutSettings
@@ -133,3 +133,13 @@ def test_a_workflow_declares_its_variants_and_one_without_planner_has_none():
     assert variants_of(Choir()) == []
     with pytest.raises(ConfigError, match="'nobody' replaces every role"):
         variants_of(Wrong())
+
+
+def test_a_role_alone_is_its_variant_or_one_policy_in_every_place():
+    cast = Cast.per_role(Choir.roles, PolicySpec("p", engine="s"))
+    workflow, same = solo(Declares(), cast, "leader")
+    assert isinstance(workflow, Ablated) and same is cast
+    plain, everywhere = solo(Choir(), cast, "voter")
+    assert isinstance(plain, Choir) and set(everywhere.policies) == {"voter"}
+    with pytest.raises(ConfigError, match="no role 'singer'"):
+        solo(Choir(), cast, "singer")

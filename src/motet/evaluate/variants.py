@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from motet.errors import ConfigError
-from motet.evaluate.casting import check_role
+from motet.evaluate.casting import alone, check_role
+from motet.policies.cast import Cast
 from motet.types import CallKey, Episode, Observation, Outcome
 
 Line = Callable[[str, CallKey], str]
@@ -194,6 +195,16 @@ class Ablated:
 
     async def run(self, task: Any, cast: Any) -> Outcome:
         return await self._workflow.run(task, _Stage(cast, self._lines, self._echo, task.id))
+
+
+def solo(workflow: Any, cast: Cast, role: str) -> tuple[Any, Cast]:
+    """Workflow and cast in which `role` plays alone: the variant that the workflow has for it, or else one policy in
+    every place. Raises `ConfigError` for a role the workflow does not have."""
+    check_role(role, list(workflow.roles))
+    for variant in variants_of(workflow):
+        if variant.role == role:
+            return Ablated.of(workflow, variant), cast
+    return workflow, alone(cast, role)
 
 
 def _silence(_task_id: str, _key: CallKey) -> str:
