@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -109,11 +109,11 @@ class RowKv:
 
 
 class Forward:
-    """The two forward passes of one policy. `adapter` names a peft adapter of `module`; None is the base alone."""
+    """The two forward passes of one policy. `adapter` is one that `activate` knows; None is the base alone."""
 
     def __init__(self, module: nn.Module, adapter: str | None = None, activate: Activate | None = None) -> None:
         self.module, self.adapter, self._activate = module, adapter, activate
-        self.config: Any = module.config
+        self.config: Any = cast(Any, module).config
         self.vocab_size = int(self.config.vocab_size)
         self.num_parameters = sum(p.numel() for p in module.parameters())
         names = inspect.signature(module.forward).parameters

@@ -39,8 +39,8 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor, rows: RowSampling) -> tup
     logits_r / temperature_r; a greedy row gets the argmax, the lowest index on ties, and temperature 1.
     Shapes: logits [R, V] float32, uniforms [R] float64 in (0, 1) -> ids [R], log-probs [R] float64 in nats.
     Conventions: log-probs are those of the full softmax at the row's temperature, also where top_p or top_k cut the
-    support. `top_k` keeps the k largest (lower index first on ties), `top_p` then the smallest set of largest ones whose
-    sum reaches it. A row depends on nothing but its own logits, uniform and settings. NaN in gives NaN out; the caller
+    support. `top_k` keeps the k largest (lower index first on ties), `top_p` then the fewest largest ones whose sum
+    reaches it. A row depends on nothing but its own logits, uniform and settings. NaN in gives NaN out; the caller
     refuses it.
 
     >>> even = torch.zeros(1, 4)

@@ -42,8 +42,8 @@ class LocalEngine:
     """Serves any Hugging Face causal LM in this process; implements `motet.engines.base.Engine`.
 
     Calls wait until no further call arrives, then all run as one batch per (policy, prompt width, cap). Each prompt is
-    computed once for its K candidates. A row's ids and log-probs are bit-equal in any company: they depend on its prompt,
-    key, sampling settings and weights, never on what else waits (docs/engines.md tells how, and what is measured).
+    computed once for its K candidates. A row's ids and log-probs are bit-equal in any company: they depend on its
+    prompt, key, sampling settings and weights, never on what else waits (docs/engines.md tells how).
 
     `policies` maps a policy's name to what serves it, `voices` to its tokenizer; `activate` is
     `motet.policies.lora.activate` where adapters are served. `counters` counts `prompt_computations`, `forward_tokens`

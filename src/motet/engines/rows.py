@@ -172,7 +172,7 @@ class _Batch:
     def _company(
         self, rows: RowKv | None, slots: torch.Tensor, kv: PromptKv, lengths: torch.Tensor, owner: torch.Tensor
     ) -> tuple[RowKv, torch.Tensor]:
-        """The rows of the next step: done rows leave when a clearly smaller count holds the others, which is filled up."""
+        """The rows of the next step: done rows leave once a clearly smaller count holds the others."""
         counts = self.speaker.buckets.decode_counts()
         alive = (slots >= 0).nonzero()[:, 0]
         count = smallest(counts, len(alive))

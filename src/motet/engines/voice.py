@@ -21,8 +21,8 @@ class HfVoice:
     """The tokenizer, chat template and dialect of one policy.
 
     `encode` adds no special token. `encode_chat` goes through the model's own template and opens the answer; a message
-    that holds an earlier call (`Spoken`) of the same tokenizer gets that call's ids, less its end token, never its text
-    encoded anew. `decode` leaves special tokens out. `eos_ids` are all ids that end an answer; `pad` may be one of them.
+    that holds an earlier call (`Spoken`) of the same tokenizer gets that call's ids, less its end token, and its text
+    is never encoded anew. `decode` leaves special tokens out. `eos_ids` are all ids that end an answer.
     `max_prompt_tokens` is the longest prompt that this voice's owner lets through.
     """
 

@@ -47,10 +47,10 @@ class Base:
 def load(name_or_path: str, *, dtype: torch.dtype = torch.float32, seed: int = 0) -> Base:
     """Loads a base and refuses, by name, one that cannot be served.
 
-    `name_or_path`: a bundled base (`tiny-s`, `tiny-m`, `tiny-l`), `smollm2`, a folder, or a hub id. With `:random` behind
-    it the weights are drawn anew from `seed` (the global generator is left untouched). The dialect is `chat` where the
-    tokenizer has a chat template, else `compact`. Raises `EngineError` for what is not there, and for unsupported caches
-    and attention.
+    `name_or_path`: a bundled base (`tiny-s`, `tiny-m`, `tiny-l`), `smollm2`, a folder, or a hub id. `:random` behind it
+    draws the weights anew from `seed` (the global generator is left untouched). The dialect is `chat` where the
+    tokenizer has a chat template, else `compact`. Raises `EngineError` for what is not there, and for caches and
+    attention that are not supported.
     """
     source = name_or_path.removesuffix(RANDOM)
     place = locate(source)

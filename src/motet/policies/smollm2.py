@@ -72,6 +72,7 @@ def _convert(source: Path, target: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(
         source, gguf_file=GGUF, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
     )
-    del model.config.quantization_config
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config  # the weights are ordinary now
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
