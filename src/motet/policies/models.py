@@ -122,14 +122,14 @@ def check_config(config: Any) -> None:
     problem = None
     if getattr(config, "is_encoder_decoder", False):
         problem = "an encoder beside the decoder"
+    elif any(hasattr(config, name) for name in ("state_size", "ssm_cfg", "mamba_d_state")):
+        problem = "state space layers, which keep no keys and values"
     elif kinds:
         problem = " and ".join(sorted(kinds)).replace("_", " ") + " layers"
     elif window is not None and not hasattr(config, "layer_types") and getattr(config, "use_sliding_window", True):
         problem = f"sliding window attention ({window} tokens)"
     elif getattr(config, "alibi", False) or config.model_type in ("bloom", "mpt"):
         problem = "ALiBi attention, whose bias is not a mask"
-    elif any(hasattr(config, name) for name in ("state_size", "ssm_cfg", "mamba_d_state", "linear_conv_kernel_dim")):
-        problem = "state space or linear attention layers, which keep no keys and values"
     if problem is not None:
         raise EngineError(f"{config.model_type} has {problem}", where={"model_type": config.model_type}, fix=WHAT_WORKS)
 
