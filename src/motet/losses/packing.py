@@ -1,0 +1,210 @@
+"""Rows that share a prompt, as one sequence: the prompt once, the answers behind it.
+
+Legend: B packs in a micro-batch, L padded width, R rows, T tokens of the longest completion, N completion tokens in
+all.
+
+    prompt 7 8 9, answers (1 2 3) and (4 5):
+
+    input_ids     7 8 9 1 2 4        an answer's last token predicts nothing, so it is not fed
+    segments      0 0 0 1 1 2        0: prompt, j: answer j, -1: padding
+    position_ids  0 1 2 3 4 3        every answer continues the prompt
+    source        2 3 4   2 5        the position whose output predicts ...
+    target        1 2 3   4 5        ... this token
+
+A token sees the prompt and the earlier tokens of its own segment. A pack costs P + sum(max(R_k - 1, 0)) positions.
+Pure functions on numpy arrays, deterministic: the order of rows decides, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.errors import UpdateError
+
+IntArray = NDArray[np.int64]
+
+
+class Packable(Protocol):
+    """What packing reads of a row."""
+
+    @property
+    def prompt_ids(self) -> tuple[int, ...]: ...
+    @property
+    def completion_ids(self) -> tuple[int, ...]: ...
+    @property
+    def temperature(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """One prompt with some of its answers. `rows` are indices into the sequence that was packed."""
+
+    prompt_ids: tuple[int, ...]
+    completions: tuple[tuple[int, ...], ...]
+    rows: tuple[int, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.prompt_ids) + sum(max(len(c) - 1, 0) for c in self.completions)
+
+
+def pack(rows: Sequence[Packable], budget_tokens: int | None = None, *, share_prompts: bool = True) -> list[Pack]:
+    """Group the rows of **one policy** by prompt ids, in order of first appearance.
+
+    A group longer than `budget_tokens` is split, its prompt repeated; a single row is never split, even if it alone
+    exceeds the budget. `share_prompts=False` gives one pack per row. An empty prompt is refused: nothing would
+    predict the first token.
+
+    >>> from types import SimpleNamespace as R
+    >>> ids = [((7, 8), (1, 2)), ((9,), ()), ((7, 8), (3,))]
+    >>> rows = [R(prompt_ids=prompt, completion_ids=completion) for prompt, completion in ids]
+    >>> [(p.prompt_ids, p.rows, p.num_tokens) for p in pack(rows)]
+    [((7, 8), (0, 2), 3), ((9,), (1,), 1)]
+    """
+    groups: dict[object, list[int]] = {}
+    for index, row in enumerate(rows):
+        if not row.prompt_ids:
+            raise UpdateError(
+                "a row has an empty prompt", where={"row": index}, fix="start every prompt with at least one token"
+            )
+        groups.setdefault(row.prompt_ids if share_prompts else index, []).append(index)
+    return [p for members in groups.values() for p in _split(rows, members, budget_tokens)]
+
+
+def _split(rows: Sequence[Packable], members: list[int], budget_tokens: int | None) -> list[Pack]:
+    prompt = rows[members[0]].prompt_ids
+    parts: list[list[int]] = [[]]
+    used = len(prompt)
+    for index in members:
+        cost = max(len(rows[index].completion_ids) - 1, 0)
+        if parts[-1] and budget_tokens is not None and used + cost > budget_tokens:
+            parts.append([])
+            used = len(prompt)
+        parts[-1].append(index)
+        used += cost
+    return [Pack(prompt, tuple(rows[i].completion_ids for i in part), tuple(part)) for part in parts]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MicroBatch:
+    """Packs padded to one width, with the maps from completion tokens to the positions that predict them.
+
+    input_ids, position_ids, segments: int64 [B, L]. Padding holds token 0 in segment -1; no real token sees it.
+    source, target, place: int64 [N]; `source` indexes the flattened [B * L], `place` the flattened [R * T].
+    rows, lengths: int64 [R], index into the packed sequence of rows, and its completion length. temperatures: float64
+    [R].
+    """
+
+    input_ids: IntArray
+    position_ids: IntArray
+    segments: IntArray
+    source: IntArray
+    target: IntArray
+    place: IntArray
+    rows: IntArray
+    lengths: IntArray
+    temperatures: NDArray[np.float64]
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def max_length(self) -> int:
+        """T: at least 1, so that a micro-batch of empty answers keeps two dimensions."""
+        return max(int(self.lengths.max(initial=0)), 1)
+
+    @property
+    def num_tokens(self) -> int:
+        """Positions that hold a real token."""
+        return int((self.segments >= 0).sum())
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """bool [R, T]: where a completion token is."""
+        return np.arange(self.max_length)[None, :] < self.lengths[:, None]
+
+    def padded(self, values: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        """Per-token values of the packed rows (`values[i]` belongs to row i of the packed sequence) as float64 [R,
+        T], 0 elsewhere."""
+        out = np.zeros(self.num_rows * self.max_length)
+        out[self.place] = np.fromiter(
+            (v for r in self.rows for v in values[r]), dtype=np.float64, count=len(self.place)
+        )
+        return out.reshape(self.num_rows, self.max_length)
+
+
+def micro_batches(
+    rows: Sequence[Packable], packs: Sequence[Pack], budget_tokens: int, *, width_multiple: int = 16
+) -> list[MicroBatch]:
+    """Packs sorted by length, longest first, cut into micro-batches of at most `budget_tokens` padded positions.
+
+    Widths are rounded up to `width_multiple`, so that few shapes occur. A pack wider than the budget is alone in its
+    batch.
+    """
+    order = sorted(range(len(packs)), key=lambda i: (-packs[i].num_tokens, i))
+    batches = []
+    start = 0
+    while start < len(order):
+        width = -(-packs[order[start]].num_tokens // width_multiple) * width_multiple
+        stop = start + max(budget_tokens // width, 1)
+        batches.append(_assemble(rows, [packs[i] for i in order[start:stop]], width))
+        start = stop
+    return batches
+
+
+def _assemble(rows: Sequence[Packable], packs: Sequence[Pack], width: int) -> MicroBatch:
+    ids = np.zeros((len(packs), width), dtype=np.int64)
+    positions = np.zeros((len(packs), width), dtype=np.int64)
+    segments = np.full((len(packs), width), -1, dtype=np.int64)
+    source: list[int] = []
+    target: list[int] = []
+    members = [i for p in packs for i in p.rows]
+    for b, p in enumerate(packs):
+        _lay_out(p, b * width, ids[b], positions[b], segments[b], source, target)
+    lengths = np.array([len(rows[i].completion_ids) for i in members], dtype=np.int64)
+    longest = max(int(lengths.max(initial=0)), 1)
+    place = np.flatnonzero((np.arange(longest)[None, :] < lengths[:, None]).ravel()).astype(np.int64)
+    return MicroBatch(
+        input_ids=ids,
+        position_ids=positions,
+        segments=segments,
+        source=np.array(source, dtype=np.int64),
+        target=np.array(target, dtype=np.int64),
+        place=place,
+        rows=np.array(members, dtype=np.int64),
+        lengths=lengths,
+        temperatures=np.array([rows[i].temperature for i in members], dtype=np.float64),
+    )
+
+
+def _lay_out(
+    p: Pack, offset: int, ids: IntArray, positions: IntArray, segments: IntArray, source: list[int], target: list[int]
+) -> None:
+    """Write one pack into its line of the batch and append its maps."""
+    num_prompt = len(p.prompt_ids)
+    line, where, segment = list(p.prompt_ids), list(range(num_prompt)), [0] * num_prompt
+    for j, completion in enumerate(p.completions, start=1):
+        if not completion:
+            continue
+        fed = len(completion) - 1
+        source.append(offset + num_prompt - 1)
+        source.extend(range(offset + len(line), offset + len(line) + fed))
+        target.extend(completion)
+        line.extend(completion[:-1])
+        where.extend(range(num_prompt, num_prompt + fed))
+        segment.extend([j] * fed)
+    ids[: len(line)], positions[: len(line)], segments[: len(line)] = line, where, segment
+
+
+def packed_micro_batches(
+    rows: Sequence[Packable], budget_tokens: int, *, share_prompts: bool = True, width_multiple: int = 16
+) -> list[MicroBatch]:
+    """`pack`, then `micro_batches`, with one budget for both."""
+    packs = pack(rows, budget_tokens, share_prompts=share_prompts)
+    return micro_batches(rows, packs, budget_tokens, width_multiple=width_multiple)
