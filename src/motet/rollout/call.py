@@ -95,11 +95,13 @@ class LiveCall:
     def _may_settle(self) -> bool:
         if self._cast.is_closed:
             raise WorkflowError("settled after the episode ended", where=self._place(), fix="settle before run returns")
+        if self._cast.is_continuation:
+            return False
         if self._record.settled or has_reward(self._record.candidates[0].reward):
             raise WorkflowError(
                 "this call has its rewards already", where=self._place(), fix="score it or settle it, once"
             )
-        return not self._cast.is_continuation
+        return True
 
     def _arguments(self, worth: Callable[..., Any]) -> list[tuple[Any, ...]]:
         if _num_parameters(worth) == 1:
