@@ -88,7 +88,8 @@ def test_progress_is_one_plain_line_per_iteration_where_the_output_is_no_termina
     assert lines[0] == "run x"
     assert ["planner", "p", "local"] in [line.replace("│", " ").split() for line in lines]
     assert lines[-3] == (
-        "iteration 2/4  success 0.250  executor team 0.750 local -  planner team 0.500 local 0.125  1234 tokens/s  0:00 left"
+        "iteration 2/4  success 0.250  executor team 0.750 local -  planner team 0.500 local 0.125  "
+        "1234 tokens/s  0:00 left"
     )
     assert lines[-2] == "iteration 2/4  validation success greedy 0.500  sampled 0.250"
     assert lines[-1] == "iteration 2: planner: no signal"

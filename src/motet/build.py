@@ -35,9 +35,7 @@ class Prepared:
     credit: CreditSettings
 
 
-def prepare(
-    loaded: Loaded, *, workflow: Workflow | None = None, task_sets: Sequence[TaskSet] | None = None
-) -> Prepared:
+def prepare(loaded: Loaded, *, workflow: Workflow | None = None, task_sets: Sequence[TaskSet | None] = ()) -> Prepared:
     """Check settings against the workflow and the tasks they name, and resolve what is left to the machine.
 
     `workflow` and `task_sets` stand in for those that the settings name (the Python API passes objects). Raises
@@ -46,7 +44,7 @@ def prepare(
     made = workflow or _make_workflow(loaded)
     settings = resolve_machine(resolve(loaded, made.roles))
     sets = [
-        (task_sets[index] if task_sets else _make_task_set(loaded, index), task.weight)
+        ((task_sets[index] if task_sets else None) or _make_task_set(loaded, index), task.weight)
         for index, task in enumerate(settings.tasks)
     ]
     _check_fit(loaded, made, sets, settings)

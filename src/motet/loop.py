@@ -15,32 +15,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from motet.credit.assign import Credited, rows
-from motet.evaluate.evaluator import evaluate
 from motet.build import held_out
+from motet.credit.assign import Credited, rows, silent_trees
+from motet.evaluate.evaluator import evaluate
 from motet.parts import Parts
 from motet.policies.update import Learner
-from motet.record import Record
-from motet.rollout.collect import Collected, collect
+from motet.record import Progressed, Record
+from motet.rollout.collect import collect
 from motet.tasks.base import draw
 from motet.tracking import Callback, Metrics, rollout_metrics
-from motet.types import Row
-
-
-@dataclass
-class Progressed:
-    """How far a run has come: what a checkpoint holds beside weights and optimisers.
-
-    `seconds` runs from the first sample to the last update, evaluation left out. `best` names the peak so far.
-    """
-
-    iteration: int = 0
-    seconds: float = 0.0
-    best: dict[str, Any] = field(default_factory=dict)
-    stopped: bool = False
+from motet.types import Episode, Row
 
 
 def train(
@@ -50,7 +36,7 @@ def train(
     callback: Callback,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Progressed:
-    """Run the iterations that are left. Returns when all are done, or after the iteration in which a stop was asked for.
+    """Run the iterations that are left. Returns when all are done, or after the iteration that is to be the last.
 
     Batch `ticket` depends on (settings, seed, ticket, weights) alone, so a run that stops and resumes is the run that
     did not stop. Any error ends the run; nothing is skipped but what `sampling.max_failed_frac` allows.
@@ -60,20 +46,20 @@ def train(
         ticket, watch = progress.iteration, Watch()
         with watch.lap("rollout"):
             tasks = draw(prepared.task_sets, settings.seed, "train", ticket, settings.sampling.trees)
-            collected = gather(parts, tasks, ticket)
+            episodes = gather(parts, tasks, ticket)
         with watch.lap("credit"):
-            credited = rows(collected.episodes, prepared.credit)
+            credited = rows(episodes, prepared.credit)
         with watch.lap("update"):
             updates = learn(parts.learner, credited.rows)
             parts.publish()
         progress.iteration += 1
         progress.seconds += watch.total
-        record.write_episodes(collected.episodes)
-        callback.on_iteration(measure(progress, collected, credited, updates, watch))
+        record.write_episodes(episodes)
+        callback.on_iteration(measure(progress, episodes, credited, updates, watch))
         say(callback, progress.iteration, credited)
         progress.stopped = should_stop()
         if is_due(progress, settings.train.eval_every, settings.train.iterations):
-            progress.best = record.keep_best(parts, progress, validate(parts, progress.iteration, callback))
+            record.keep_best(parts, progress, validate(parts, progress.iteration, callback))
         if is_due(progress, settings.train.checkpoint_every, settings.train.iterations) or progress.stopped:
             record.save(parts, progress)
         if progress.stopped:
@@ -98,7 +84,7 @@ class Watch:
         return sum(self.laps.values())
 
 
-def gather(parts: Parts, tasks: Sequence[tuple[str, Any, int]], ticket: int) -> Collected:
+def gather(parts: Parts, tasks: Sequence[tuple[str, Any, int]], ticket: int) -> list[Episode]:
     """The episodes of one batch, trees without signal drawn anew as often as the settings allow."""
     prepared, settings = parts.prepared, parts.prepared.settings
     return collect(
@@ -107,10 +93,10 @@ def gather(parts: Parts, tasks: Sequence[tuple[str, Any, int]], ticket: int) -> 
         prepared.cast,
         parts.engines,
         prepared.rollout,
-        prepared.credit,
         ticket=ticket,
         seed=settings.seed,
-        max_resamples=settings.sampling.resample,
+        max_extra_trees=settings.sampling.max_extra_trees,
+        is_informative=lambda tree: not silent_trees(tree, prepared.credit),
     )
 
 
@@ -130,9 +116,11 @@ def learn(learner: Learner, batch: Sequence[Row]) -> Metrics:
     return metrics
 
 
-def measure(progress: Progressed, collected: Collected, credited: Credited, updates: Metrics, watch: Watch) -> Metrics:
+def measure(
+    progress: Progressed, episodes: Sequence[Episode], credited: Credited, updates: Metrics, watch: Watch
+) -> Metrics:
     """The line of metrics.jsonl of one iteration; docs/metrics.md defines each key."""
-    rolled = rollout_metrics(collected.episodes)
+    rolled = rollout_metrics(episodes)
     return {
         "iteration": progress.iteration,
         **rolled,

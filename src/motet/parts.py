@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from motet.build import Prepared, update_settings
 from motet.config import Settings
@@ -26,20 +28,25 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Everything the loop works on. `engines` maps the name that a policy gives its engine to the engine."""
+    """Everything the loop works on: engine and learner hold the same weights."""
 
     prepared: Prepared
-    engines: Mapping[str, LocalEngine]
+    engine: LocalEngine
     learner: Learner
+    wardrobe: Wardrobe
+
+    @property
+    def engines(self) -> dict[str, Any]:
+        """Engines by the name that policies give them."""
+        return {"local": self.engine}
 
     def publish(self) -> None:
         """Tell the engine which version of each policy it now serves; the weights themselves are shared."""
         for policy in self.learner.policies:
-            self.engines["local"].publish(policy, self.learner.version(policy))
+            self.engine.publish(policy, self.learner.version(policy))
 
     def close(self) -> None:
-        for engine in self.engines.values():
-            engine.close()
+        self.engine.close()
 
 
 class Wardrobe:
@@ -70,6 +77,7 @@ class Wardrobe:
 
     def _load(self, base: str) -> Base:
         settings = self._settings
+        disable_progress_bar()
         found = load(base, dtype=DTYPES[settings.dtype], seed=settings.seed)
         found.model.to(settings.device)
         return found
@@ -93,10 +101,11 @@ class Wardrobe:
         room = base.max_positions - max(settings.roles[role].max_tokens for role in roles)
         return base.voice(min(settings.sampling.max_prompt_tokens or room, room))
 
-    def engine(self) -> LocalEngine:
-        """One engine for everything that was dressed."""
-        settings = LocalSettings(threads=self._settings.threads)
-        return LocalEngine(self.served, self.voices, settings, uniforms=counters.uniforms, activate=lora.activate)
+
+def make_engine(served: Mapping[str, Served], voices: Mapping[str, HfVoice], threads: int) -> LocalEngine:
+    """One engine for all of these policies."""
+    settings = LocalSettings(threads=threads)
+    return LocalEngine(served, voices, settings, uniforms=counters.uniforms, activate=lora.activate)
 
 
 def policy_model(name: str, served: Served) -> PolicyModel:
@@ -114,7 +123,8 @@ def assemble(prepared: Prepared) -> Parts:
         policy_model(name, wardrobe.served[name]) for name, spec in prepared.cast.policies.items() if spec.trainable
     ]
     learner = Learner(learning, update_settings(prepared.settings))
-    return Parts(prepared, {"local": wardrobe.engine()}, learner)
+    engine = make_engine(wardrobe.served, wardrobe.voices, prepared.settings.threads)
+    return Parts(prepared, engine, learner, wardrobe)
 
 
 @contextmanager

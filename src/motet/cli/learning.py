@@ -37,7 +37,17 @@ def train(
     from motet.tracking import Progress
 
     report = start(prepared, runs=runs, resume=resume, callbacks=[Progress()])
-    return 130 if report.stopped else 0
+    if report.result is None:
+        return 130
+    if report.result["evaluations"]:
+        from motet.evaluate.result import evaluations_of
+        from motet.evaluate.table import show_table
+
+        show_table(evaluations_of(report.result))
+    typer.echo(
+        f"trained {report.iterations} iterations in {report.train_seconds:.1f} s; report: {report.folder.report}"
+    )
+    return 0
 
 
 def sft(

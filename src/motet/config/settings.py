@@ -72,7 +72,7 @@ class RoleSettings(Section):
     )
     max_tokens: int = Field(64, ge=1, description="cap on the tokens of one answer")
     stop: list[str] = Field(default_factory=list, description="strings that end an answer")
-    alpha: float | None = Field(None, ge=0, description="mix of this role; empty: `credit.alpha`")
+    alpha: float | None = Field(None, ge=0, description="mix of this role's credit; empty: `credit.alpha`")
     kl: float | None = Field(None, ge=0, description="KL coefficient of this role; empty: `update.kl`")
     trainable: bool = Field(True, description="false: this role's calls give no rows")
 
@@ -83,7 +83,9 @@ class SamplingSettings(Section):
     choose: Literal["greedy", "softmax", "random"] = Field("greedy", description="which candidate goes on")
     choose_temperature: float = Field(1.0, gt=0, description="temperature of `choose: softmax`, in units of reward")
     trees: int = Field(32, ge=1, description="trees per iteration")
-    resample: int = Field(0, ge=0, description="how often a tree whose groups are all equal is drawn anew (DAPO)")
+    max_extra_trees: int = Field(
+        0, ge=0, description="trees an iteration may draw anew where a tree gave no signal (DAPO); counted as cost"
+    )
     max_parallel: int = Field(256, ge=1, description="episodes in flight at once; never changes a result")
     score_timeout_s: float = Field(30.0, gt=0, description="a score that takes longer is an error")
     max_failed_frac: float = Field(0.0, ge=0, lt=1, description="share of episodes that may fail before the run stops")

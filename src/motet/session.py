@@ -1,0 +1,181 @@
+"""One run from start to result: folder, lock, models, the loop, the evaluation at the end, the report."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from motet.build import Prepared
+from motet.config import Settings, settings_hash
+from motet.ensemble import evaluate_run
+from motet.errors import ConfigError
+from motet.evaluate.final import FinalTable
+from motet.evaluate.result import make_result
+from motet.loop import train
+from motet.parts import Parts, assemble, reproducible
+from motet.record import Progressed, Record
+from motet.report import write_report
+from motet.runs import RunFolder, create, hardware, latest, versions, write_result
+from motet.tracking import Callback, Callbacks
+
+NUM_DRAWN = 10
+"""Episodes drawn in the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run came to. `result` is that of result.json, None where the run was stopped before its end."""
+
+    folder: RunFolder
+    iterations: int
+    train_seconds: float
+    stopped: bool
+    result: dict[str, Any] | None = None
+
+
+def start(
+    prepared: Prepared,
+    *,
+    runs: Path = Path("runs"),
+    resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    should_stop: Callable[[], bool] | None = None,
+) -> RunReport:
+    """Train to the end, or until Ctrl-C or `should_stop()` after an iteration; then evaluate and write the report.
+
+    A new run gets a folder of its own under `runs`; with `resume` the newest run of the same name goes on, bit for bit
+    as if it had not stopped. Raises `MotetError` for anything that went wrong, with the folder left as it is.
+    """
+    if resume:
+        folder = latest(runs, prepared.settings.name)
+        prepared = _as_before(prepared, folder.read_config())
+    else:
+        folder = create(runs, prepared.settings.name)
+        folder.write_config(prepared.settings)
+    with folder.lock(), reproducible(prepared.settings), stop_on_interrupt(should_stop) as is_stopping:
+        parts = assemble(prepared)
+        try:
+            return _run(parts, folder, resume, callbacks, is_stopping)
+        finally:
+            parts.close()
+
+
+def _run(
+    parts: Parts, folder: RunFolder, resume: bool, callbacks: Sequence[Callback], is_stopping: Callable[[], bool]
+) -> RunReport:
+    settings = parts.prepared.settings
+    record = Record(folder, settings.train.keep)
+    callback = Callbacks([record.metrics, *callbacks])
+    progress = record.resume(parts) if resume else Progressed()
+    callback.on_start(about(parts, folder, progress))
+    try:
+        progress = train(parts, progress, record, callback, is_stopping)
+        if progress.stopped and progress.iteration < settings.train.iterations:
+            callback.on_note(
+                f"stopped after iteration {progress.iteration}; checkpoint saved in {folder.checkpoints}. "
+                f"Go on with --resume"
+            )
+            return RunReport(folder, progress.iteration, progress.seconds, stopped=True)
+        record.save(parts, progress)
+        result = finish(parts, folder, progress, callback)
+        return RunReport(folder, progress.iteration, progress.seconds, stopped=False, result=result)
+    finally:
+        callback.on_end({"folder": str(folder.path), "iteration": progress.iteration})
+
+
+def finish(parts: Parts, folder: RunFolder, progress: Progressed, callback: Callback) -> dict[str, Any]:
+    """The evaluation at the end, result.json, and report.html with the first episodes of the last team drawn."""
+    settings = parts.prepared.settings
+    table, tasks = evaluate_run(parts, folder, callback) if settings.evaluate.at_end else (FinalTable(), [])
+    result = make_result(
+        table.evaluations,
+        train_seconds=progress.seconds,
+        seed=settings.seed,
+        settings_hash=settings_hash(settings),
+        versions=versions(),
+        hardware=hardware(),
+    )
+    write_result(folder, result)
+    moment, decoding = max(table.episodes, default=("", ""), key=lambda key: (key[0] == "final", key[1] == "sampled"))
+    shown = [(task, episode) for (_, task, _), episode in zip(tasks, table.episodes.get((moment, decoding), ()))]  # type: ignore[call-overload]
+    write_report(folder, shown[:NUM_DRAWN], shown_as=f"the team at {moment}, {decoding}" if shown else "")
+    return result
+
+
+def about(parts: Parts, folder: RunFolder, progress: Progressed) -> dict[str, Any]:
+    """What is said at the start of every run: where it lies, what was chosen, and who speaks with which weights."""
+    settings = parts.prepared.settings
+    lines = [
+        f"run {folder.path}  settings {settings_hash(settings)}",
+        f"{settings.threads} threads, {settings.dtype} on {settings.device}, seed {settings.seed}",
+    ]
+    for policy, chosen in parts.learner.resolved().items():
+        lines.append(f"{policy}: {chosen['kind']}, {chosen['trainable_parameters']:,} weights learn")
+        lines += [f"{policy}: {note}" for note in chosen["notes"]]  # type: ignore[attr-defined]
+    return {
+        "iterations": settings.train.iterations,
+        "iteration": progress.iteration,
+        "lines": lines,
+        "cast": parts.prepared.cast.table(),
+    }
+
+
+def _as_before(prepared: Prepared, before: Settings) -> Prepared:
+    """The run as it was started: what the machine gave then is used again, anything else must be as it was.
+
+    More iterations may be asked for where the learning rate does not depend on their number.
+    """
+    now = prepared.settings.model_copy(
+        update={key: getattr(before, key) for key in ("threads", "dtype", "device", "name", "description")}
+    )
+    settings = before
+    if now.update.schedule == "constant":
+        settings = before.model_copy(
+            update={"train": before.train.model_copy(update={"iterations": now.train.iterations})}
+        )
+    if now != settings:
+        changed = sorted(_differences(before.model_dump(mode="json"), now.model_dump(mode="json")))
+        raise ConfigError(
+            f"the run to resume has other settings: {', '.join(changed)}",
+            fix="resume with the settings it was started with, or start a new run without --resume",
+        )
+    return replace(prepared, settings=settings)
+
+
+def _differences(left: Any, right: Any, key: str = "") -> Iterator[str]:
+    if isinstance(left, dict) and isinstance(right, dict):
+        for name in {**left, **right}:
+            yield from _differences(left.get(name), right.get(name), f"{key}.{name}" if key else str(name))
+    elif left != right:
+        yield f"{key} ({json.dumps(left)} then, {json.dumps(right)} now)"
+
+
+@contextmanager
+def stop_on_interrupt(should_stop: Callable[[], bool] | None = None) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once: the iteration is finished and saved. Ctrl-C twice: at once, and the last checkpoint stands.
+
+    Only the main thread receives signals; elsewhere `should_stop` alone decides.
+    """
+    asked = threading.Event()
+    stopping = lambda: asked.is_set() or (should_stop is not None and should_stop())
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
