@@ -54,3 +54,12 @@ def test_no_evaluation_prints_nothing():
     out = io.StringIO()
     show_table([], Console(file=out))
     assert out.getvalue() == ""
+
+
+def test_a_mixed_team_has_a_row_of_its_own():
+    mixed = line("team", "sampled", "final", 3, 100, 20, role="planner=long@base")
+    _, body = rows([LINES[3], mixed])
+    assert [row[:2] for row in body] == [
+        ["team", "80.0 [49.0, 94.3]"],
+        ["team with planner=long@base", "30.0 [10.8, 60.3]"],
+    ]

@@ -31,6 +31,8 @@ def label(evaluation: Evaluation) -> str:
     if evaluation.name.startswith("walker_"):
         return f"walker: {evaluation.name.removeprefix('walker_').replace('_', ' ')} (no model)"
     text = LABELS.get(evaluation.name, evaluation.name)
+    if evaluation.name == "team" and evaluation.role:
+        return f"team with {evaluation.role}"
     return f"{text} ({evaluation.role})" if evaluation.name == "single" and evaluation.role else text
 
 
@@ -57,10 +59,9 @@ def rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[str]]]
     )
     head = ["", *(f"{checkpoint}, {decoding}" for decoding, checkpoint in columns), "tokens/task", "calls/task"]
     body = []
-    for name in [*NAMES, *sorted({one.name for one in lines} - set(NAMES))]:
-        mine = {(one.decoding, one.checkpoint): one for one in lines if one.name == name}
-        if mine:
-            body.append(_row(mine, columns))
+    for name, role in _players(lines):
+        mine = {(one.decoding, one.checkpoint): one for one in lines if _player(one) == (name, role)}
+        body.append(_row(mine, columns))
         if any(one.best_of for one in mine.values()):
             body.append(_best_row(mine, columns))
     for one in evaluations:
@@ -68,6 +69,18 @@ def rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[str]]]
             blank = [""] * max(0, len(columns) - 1)
             body.append([label(one), percent(one.success, one.low, one.high), *blank, "0", "0"])
     return head, body
+
+
+def _player(one: Evaluation) -> tuple[str, str | None]:
+    """Lines of one player share a row: a mixed team (its `role` says what is mixed in) is a player of its own."""
+    return one.name, one.role if one.name == "team" else None
+
+
+def _players(lines: Sequence[Evaluation]) -> list[tuple[str, str | None]]:
+    return sorted(
+        dict.fromkeys(_player(one) for one in lines),
+        key=lambda player: (NAMES.index(player[0]) if player[0] in NAMES else len(NAMES), player[1] or ""),
+    )
 
 
 def _row(mine: dict[Column, Evaluation], columns: Sequence[Column]) -> list[str]:
