@@ -13,6 +13,7 @@ from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.runner import RolloutSettings, run_batch
 from motet.tasks.base import draw
 from motet.testing.check_task import check_task
+from motet.testing.check_workflow import check_workflow
 from motet.types import Episode
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -61,6 +62,13 @@ def test_the_tasks_of_the_example_pass_check_task() -> None:
     passed = check_task(module.hidden_numbers(), score=lambda task, text: task.judge_guess(text))
     assert passed == ["splits", "pure", "value", "ids", "disjoint", "rewards"]
     check_task(module.hidden_numbers(), score=lambda task, text: task.judge_hint(50, text), texts=("more", "less"))
+
+
+def test_the_workflow_of_the_example_passes_check_workflow() -> None:
+    module = load("guess_number")
+    task = module.hidden_numbers().task("test", 3)
+    passed = check_workflow(module.HintAndGuess(), task, texts=("more", "less", "6", "40"))
+    assert passed == ["fits", "dialects", "plays", "worth", "pure", "replay", "evaluation"]
 
 
 def test_true_hints_and_halving_find_every_number_in_seven_guesses() -> None:

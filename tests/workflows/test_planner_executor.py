@@ -12,6 +12,7 @@ import pytest
 
 from motet.tasks.plan_path import PlanPath, PlanPathTask
 from motet.tasks.plan_path_moves import parse_moves
+from motet.testing.check_workflow import check_workflow
 from motet.types import Outcome, Prompt
 from motet.workflows.planner_executor import PlannerExecutor
 from motet.workflows.single import Single
@@ -168,3 +169,10 @@ def test_one_role_alone_plays_by_the_same_budget() -> None:
 def test_the_example_in_the_chat_prompt_is_read_as_moves_and_leads_nowhere_by_itself() -> None:
     _, cast = play(CORNER, {"planner": [""] * 4, "executor": [""] * 4})
     assert parse_moves(cast.chat()[0]).steps == ("U", "R", "R")
+
+
+@pytest.mark.parametrize("workflow", [PlannerExecutor(), PlannerExecutor(view="stale_map", follow=0.5), Single()])
+def test_the_shipped_workflows_pass_the_check_that_is_shipped_for_ones_own(workflow: Any) -> None:
+    good = ("c11 c12", '#### ["R", "D"]', "c23 c24 c25")
+    passed = check_workflow(workflow, PlanPath(hidden_walls=0.3).task("train", 1), texts=good)
+    assert passed == ["fits", "dialects", "plays", "worth", "pure", "replay", "evaluation"]
