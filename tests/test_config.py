@@ -1,8 +1,18 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from motet.build import credit_settings, rollout_settings, update_settings
 from motet.config import Settings, load, nearest, parse_yaml, recipes, redact, resolve, settings_hash
+from motet.config.describe import key_table
 from motet.config.marks import apply_overrides
+from motet.config.settings import GROUP_FIELDS, GROUPINGS
+from motet.credit.grouping import FIELDS, KEYS
+from motet.credit.settings import CreditSettings
 from motet.errors import ConfigError
+from motet.losses.settings import UpdateSettings
+from motet.rollout.settings import RolloutSettings
 
 BASE = "tasks:\n- name: plan_path\nworkflow:\n  name: planner_executor\n"
 ROLES = {"planner": 1, "executor": 1}
@@ -223,3 +233,20 @@ def test_secrets_are_taken_out_by_key_by_shape_and_by_environment():
 
 def test_nearest_names_what_is_close_and_always_what_there_is():
     assert nearest("zzz", ["b", "a"]) == "Known: a, b"
+
+
+def test_the_documentation_states_every_key_and_default():
+    page = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    assert page.endswith("\n" + key_table()), "put the output of `motet recipes --keys` at the end of docs/recipes.md"
+
+
+def test_defaults_are_those_of_the_parts_they_configure():
+    settings = resolve(loaded(), ROLES)
+    assert rollout_settings(settings) == RolloutSettings()
+    assert credit_settings(settings) == CreditSettings()
+    found = update_settings(settings)
+    assert replace(found, total_iterations=None, loss=replace(found.loss, kl={})) == UpdateSettings()
+
+
+def test_every_grouping_of_credit_can_be_named():
+    assert {*GROUPINGS} == {*KEYS, "node"} and GROUP_FIELDS == FIELDS

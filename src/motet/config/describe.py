@@ -27,7 +27,7 @@ def _describe(section: type[BaseModel], prefix: str, lines: list[str]) -> None:
             # `policy` and `role` state the keys of one policy and one role; `policies` and `roles` hold the same
             if name == "tasks":
                 _describe(inner[0], f"{prefix}{name}.<n>.", lines)
-        elif inner is not None:
+        elif inner is not None and not (name == "eval" and prefix):
             _describe(inner, f"{prefix}{name}.", lines)
 
 

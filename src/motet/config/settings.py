@@ -68,7 +68,7 @@ class PhaseSampling(Section):
 class RoleSettings(Section):
     train: PhaseSampling = Field(default_factory=PhaseSampling, description="how candidates are drawn in training")
     eval: PhaseSampling | None = Field(
-        None, description="how answers are drawn in sampled evaluation; empty: as in training"
+        None, description="keys as under `train`: how answers are drawn in sampled evaluation; empty: as in training"
     )
     max_tokens: int = Field(64, ge=1, description="cap on the tokens of one answer")
     stop: list[str] = Field(default_factory=list, description="strings that end an answer")
