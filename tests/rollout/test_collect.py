@@ -31,7 +31,7 @@ def gather_batch(reply, toys, num, max_extra_trees, **settings):
 
 
 def test_trees_with_signal_are_kept_and_the_others_drawn_anew_as_new_copies(toys):
-    reply = lambda policy, prompt, index, uniform: "good" if prompt == "t-0" and index == 0 else "bad"  # noqa: E731
+    reply = lambda policy, prompt, index, uniform: "good" if prompt == "t-0" and index == 0 else "bad"
     episodes, engine = gather_batch(reply, toys, 2, max_extra_trees=3)
     assert [(e.task_id, e.copy) for e in episodes] == [("t-0", 0), ("t-1", 3)]
     assert [cost(e) for e in episodes] == [(2 * (5 + 4), 2), (4 * 2 * 2 * 4, 2 + 3 * 2)]
@@ -52,7 +52,7 @@ def test_nothing_is_drawn_anew_without_a_cap(toys):
 
 
 def test_a_redraw_stops_once_there_is_signal(toys):
-    reply = lambda policy, prompt, index, uniform: "good" if uniform < 0.2 else "bad"  # noqa: E731
+    reply = lambda policy, prompt, index, uniform: "good" if uniform < 0.2 else "bad"
     episodes, _ = gather_batch(reply, toys, 12, max_extra_trees=500)
     settings = RolloutSettings(width=2)
     assert all(has_signal([episode], settings) for episode in episodes)

@@ -34,7 +34,7 @@ class Vote:
 
 
 def test_gather_returns_in_slot_order_and_records_in_an_order_of_its_own(play):
-    reply = lambda policy, prompt, index, uniform: prompt[1]  # noqa: E731
+    reply = lambda policy, prompt, index, uniform: prompt[1]
     (episode,) = play(Vote(), shuffled(reply))
     assert episode.outcome.metrics == {"first": 0.0, "last": 2.0}
     assert [(c.key.role, c.key.slot, c.key.turn) for c in episode.calls] == [

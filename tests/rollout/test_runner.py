@@ -136,7 +136,7 @@ def test_a_score_that_gives_no_reward_is_named_and_nothing_is_invented(play, dig
 
 def test_a_score_that_never_returns_is_bounded_and_named(play):
     release = threading.Event()
-    reply = lambda policy, prompt, index, uniform: str(index)  # noqa: E731
+    reply = lambda policy, prompt, index, uniform: str(index)
     started = time.monotonic()
     with pytest.raises(
         RewardError, match=r"score timed out: no result within 0.1 s .*task=t-0 role=a slot=0 turn=0 candidate=2"

@@ -50,7 +50,7 @@ def test_settle_reaches_winner_and_losers_and_keeps_notes(play, settle):
 
 
 def test_the_choice_before_the_worth_is_random_by_counter_and_the_same_twice(play, toys):
-    settle = lambda plan, move: plan.settle(lambda c: Reward(team=int(c.text) / 3))  # noqa: E731
+    settle = lambda plan, move: plan.settle(lambda c: Reward(team=int(c.text) / 3))
     first = [e.calls[0].chosen for e in play(Late(settle), distinct, tasks=toys(24))]
     again = [e.calls[0].chosen for e in play(Late(settle), distinct, tasks=toys(24))]
     assert first == again
