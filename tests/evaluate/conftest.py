@@ -25,7 +25,7 @@ class Secret:
 
 
 class Relay(Workflow):
-    roles = {"planner": 1, "executor": 1}  # noqa: RUF012
+    roles = {"planner": 1, "executor": 1}
     rounds: int = 2
 
     async def run(self, task: Any, cast: Any) -> Outcome:

@@ -115,7 +115,7 @@ def test_evaluation_is_the_same_twice_and_does_not_depend_on_max_parallel(side, 
 
 def test_a_workflow_without_planner_gets_team_single_and_swapped_only(side):
     class Pair(Workflow):
-        roles = {"asker": 1, "knower": 1}  # noqa: RUF012
+        roles = {"asker": 1, "knower": 1}
 
         async def run(self, task, cast):
             asked = await cast.asker.act("ask")

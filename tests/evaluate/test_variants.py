@@ -49,7 +49,7 @@ def test_plans_of_one_task_cannot_be_shuffled():
 class Choir(Workflow):
     """Two voters of two slots speak side by side; the leader reads them as messages and speaks twice."""
 
-    roles = {"voter": 2, "leader": 1}  # noqa: RUF012
+    roles = {"voter": 2, "leader": 1}
 
     async def run(self, task, cast):
         votes = await cast.gather(*(voter.act("vote", score=judge, turn=4) for voter in cast.voter))
