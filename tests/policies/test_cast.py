@@ -53,21 +53,45 @@ def test_sampling_per_role_in_training_and_in_evaluation_apart():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "planer": "p", "voter": "p"}), "unknown role 'planer'.*did you mean 'planner'"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "voter": "p"}), r"no policy serves planner\[0\]"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "planner": "p", "voter[0]": "p"}), r"no policy serves voter\[1\], voter\[2\]"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p"), PolicySpec("spare")], dict.fromkeys(ROLES, "p")), "no role uses the policy spare"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("policy")], dict.fromkeys(ROLES, "polcy")), r"unknown policy 'polcy' \[seat=plan\[0\]\].*did you mean 'policy'"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p")], {**dict.fromkeys(ROLES, "p"), "voter[3]": "p"}), "'voter' has no slot 3"),
-        (lambda: Cast.explicit(ROLES, [PolicySpec("p"), PolicySpec("p", rank=3)], dict.fromkeys(ROLES, "p")), "two policies are named 'p'"),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "planer": "p", "voter": "p"}),
+            "unknown role 'planer'.*did you mean 'planner'",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "voter": "p"}),
+            r"no policy serves planner\[0\]",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p")], {"plan": "p", "planner": "p", "voter[0]": "p"}),
+            r"no policy serves voter\[1\], voter\[2\]",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p"), PolicySpec("spare")], dict.fromkeys(ROLES, "p")),
+            "no role uses the policy spare",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("policy")], dict.fromkeys(ROLES, "polcy")),
+            r"unknown policy 'polcy' \[seat=plan\[0\]\].*did you mean 'policy'",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p")], {**dict.fromkeys(ROLES, "p"), "voter[3]": "p"}),
+            "'voter' has no slot 3",
+        ),
+        (
+            lambda: Cast.explicit(ROLES, [PolicySpec("p"), PolicySpec("p", rank=3)], dict.fromkeys(ROLES, "p")),
+            "two policies are named 'p'",
+        ),
         (lambda: Cast.per_role(ROLES, {"plan": PolicySpec("p")}), r"no policy serves planner\[0\], voter"),
-        (lambda: Cast.shared(ROLES, PolicySpec("p"), train={"votr": Sampling()}), "sampling for the unknown role 'votr'.*phase=train.*'voter'"),
+        (
+            lambda: Cast.shared(ROLES, PolicySpec("p"), train={"votr": Sampling()}),
+            "sampling for the unknown role 'votr'.*phase=train.*'voter'",
+        ),
         (lambda: Cast.shared({"my role": 1}, PolicySpec("p")), "'my role' is no role name"),
         (lambda: Cast.shared({"a": 0}, PolicySpec("p")), "'a' has 0 slots"),
         (lambda: PolicySpec("p", "lora"), "needs a rank.*policy=p"),
         (lambda: PolicySpec("p", "lor"), "unknown kind 'lor'"),
     ],
-)  # fmt: skip
+)
 def test_case_18_a_wrong_cast_is_refused_with_the_nearest_name(make, message):
     with pytest.raises(ConfigError, match=message):
         make()

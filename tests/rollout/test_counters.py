@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from motet.rollout.counters import candidate_keys, choice_uniform, key, uniforms
 
-NAME = dict(seed=1, phase="train", ticket=2, task_id="t", copy=0, fork="", role="planner", slot=0, turn=0, visit=0)
+FIELDS = ("seed", "phase", "ticket", "task_id", "copy", "fork", "role", "slot", "turn", "visit")
+NAME = dict(zip(FIELDS, (1, "train", 2, "t", 0, "", "planner", 0, 0, 0)))
 MASK = (1 << 64) - 1
 
 
@@ -23,7 +24,7 @@ def test_finaliser_gives_the_published_first_number_of_splitmix64_seed_0():
 
 
 def test_every_field_of_the_name_changes_the_key():
-    changed = dict(seed=2, phase="eval", ticket=3, task_id="u", copy=1, fork="1", role="plan", slot=1, turn=1, visit=1)
+    changed = dict(zip(FIELDS, (2, "eval", 3, "u", 1, "1", "plan", 1, 1, 1)))
     keys = {key(**NAME)} | {key(**{**NAME, field: value}) for field, value in changed.items()}
     assert len(keys) == 11
 

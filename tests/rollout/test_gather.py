@@ -38,7 +38,8 @@ def test_gather_returns_in_slot_order_and_records_in_an_order_of_its_own(play):
     (episode,) = play(Vote(), shuffled(reply))
     assert episode.outcome.metrics == {"first": 0.0, "last": 2.0}
     assert [(c.key.role, c.key.slot, c.key.turn) for c in episode.calls] == [
-        ("voter", 0, 0), ("voter", 0, 1), ("voter", 1, 0), ("voter", 1, 1), ("voter", 2, 0), ("voter", 2, 1), ("judge", 0, 0),
+        ("voter", 0, 0), ("voter", 0, 1), ("voter", 1, 0), ("voter", 1, 1), ("voter", 2, 0), ("voter", 2, 1),
+        ("judge", 0, 0),
     ]  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def test_two_open_calls_of_one_slot_are_refused(play):
         async def run(self, task, cast):
             await cast.gather(cast.voter[1].act("a0", score=half), cast.voter[1].act("b0", score=half))
 
-    with pytest.raises(WorkflowError, match="two open calls of one slot.*slot=1"):
+    with pytest.raises(WorkflowError, match=r"two open calls of one slot.*slot=1"):
         play(Twice(), lambda *args: "x")
 
 
@@ -116,5 +117,5 @@ def test_a_workflow_that_returns_while_a_call_is_open_is_refused(play):
             await asyncio.sleep(0)
             return Outcome(True, 1.0)
 
-    with pytest.raises(WorkflowError, match="while a call was open.*judge"):
+    with pytest.raises(WorkflowError, match=r"while a call was open.*judge"):
         play(Forgets(), ScriptedEngine(lambda *args: "x", yields=lambda request: 5))

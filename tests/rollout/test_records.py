@@ -140,7 +140,7 @@ def test_a_broken_line_a_foreign_file_and_a_missing_file_are_named(tmp_path):
         read_episodes(path)
     path.write_bytes(gzip.compress(b'{"schema": 99, "kind": "motet.episodes"}\n'))
     for use in (read_episodes, lambda p: write_episodes(p, [episode(0)], append=True)):
-        with pytest.raises(CheckpointError, match="another kind or schema.*line=1"):
+        with pytest.raises(CheckpointError, match=r"another kind or schema.*line=1"):
             use(path)
     path.write_bytes(b"not gzip")
     with pytest.raises(CheckpointError, match="line=1"):

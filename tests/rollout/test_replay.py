@@ -67,13 +67,19 @@ def test_a_replay_works_from_the_file(recorded, tmp_path):
 @pytest.mark.parametrize(
     ("workflow", "message"),
     [
-        (lambda: Game(show=lambda text: text + "!"), r"observation of b\[0\] turn 0 differs .* at token \d+ .*task=t-0 role=b slot=0 turn=0"),
+        (
+            lambda: Game(show=lambda text: text + "!"),
+            r"observation of b\[0\] turn 0 differs .* at token \d+ .*task=t-0 role=b slot=0 turn=0",
+        ),
         (lambda: Game(extra=True), r"the record has no call a\[0\] turn 1"),
-        (lambda: Game(score=lambda text: Reward(local=0.5, notes=(int(text), "note"))), r"reward is .*0.5.*role=b slot=0 turn=0 candidate=\d"),
+        (
+            lambda: Game(score=lambda text: Reward(local=0.5, notes=(int(text), "note"))),
+            r"reward is .*0.5.*role=b slot=0 turn=0 candidate=\d",
+        ),
         (lambda: Game(score=lambda text: Reward(local=int(text) / 10, notes=(10, "note"))), "outcome is"),
         (lambda: Game(settle=False), r"reward is \(team, local\) = \(None, None\).*role=a"),
     ],
-)  # fmt: skip
+)
 def test_a_replay_that_differs_names_the_call(recorded, workflow, message):
     task, episode = recorded
     with pytest.raises(ReplayError, match=message):

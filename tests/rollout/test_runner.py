@@ -204,9 +204,9 @@ def test_an_engine_failure_and_a_short_answer_are_named(play):
         async def sample(self, request):
             return (await super().sample(request))[1:]
 
-    with pytest.raises(EngineError, match="3 answers, 4 were asked for.*task=t-0.*role=a"):
+    with pytest.raises(EngineError, match=r"3 answers, 4 were asked for.*task=t-0.*role=a"):
         play(Talk(), Short(lambda *args: "1"))
-    with pytest.raises(WorkflowError, match="the engine raised IndexError.*task=t-0 role=a"):
+    with pytest.raises(WorkflowError, match=r"the engine raised IndexError.*task=t-0 role=a"):
         play(Talk(), lambda *args: ""[0])
 
 

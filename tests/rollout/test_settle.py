@@ -82,7 +82,7 @@ def test_a_bad_settle_names_task_role_and_turn(play, settle, error, message):
 
 
 def test_settle_off_the_loop_is_bounded(play):
-    with pytest.raises(RewardError, match="timed out.*planner"):
+    with pytest.raises(RewardError, match=r"timed out.*planner"):
         play(Late(lambda plan, move: plan.settle_off_loop(lambda c: time.sleep(1.0))), distinct, score_timeout_s=0.05)
 
 
