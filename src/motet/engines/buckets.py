@@ -15,11 +15,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from motet.engines.decode import Forward
+from motet.engines.decode import LENGTH_STEP, Forward
 from motet.errors import EngineError
 
 WIDTH_STEP = 16
 DECODE_CANDIDATES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384, 512)
+LARGE_DECODE_CANDIDATES = (8, 16, 32, 64, 128, 256)
+LARGE = 20_000_000
+"""Parameters from which measuring costs seconds: fewer counts are tried then."""
 PREFILL_CANDIDATES = (1, 2, 4, 8, 16, 24, 32, 64)
 BATCHED_PREFILL_FLOPS = 1e9
 """A prompt that costs more than this alone fills the cores alone: it is computed by itself, whatever its company."""
@@ -70,8 +73,11 @@ class RowBuckets:
     max_prefill_tokens: int
 
     def decode_counts(self) -> tuple[int, ...]:
-        candidates = (*(c for c in DECODE_CANDIDATES if c < self.max_rows), self.max_rows)
-        return self._cached(("decode", candidates), lambda: _agreeing(candidates, self._decode_bits))
+        candidates = (*(c for c in self._steps() if c < self.max_rows), self.max_rows)
+        return self._cached(("decode", candidates), lambda: _agreeing(candidates, self._decode_bits()))
+
+    def _steps(self) -> tuple[int, ...]:
+        return LARGE_DECODE_CANDIDATES if self.forward.num_parameters > LARGE else DECODE_CANDIDATES
 
     def prefill_counts(self, width: int) -> tuple[int, ...]:
         if 2.0 * self.forward.num_parameters * width > BATCHED_PREFILL_FLOPS:
@@ -98,20 +104,24 @@ class RowBuckets:
                 _MEASURED[full] = measure()
         return _MEASURED[full]
 
-    def _decode_bits(self, count: int) -> str | None:
-        """Bits of one decode step on `count` copies of a row; None where two positions differ."""
-        width, digest = 64, hashlib.sha256()
-        for token in (1, 3):
+    def _decode_bits(self) -> Callable[[int], str | None]:
+        """Bits of one decode step on `count` copies of a row, for two rows; None where two positions differ."""
+        width, length, probes = 64, torch.tensor([59]), []
+        for token in (1, 3)[: 1 if self.forward.num_parameters > LARGE else 2]:
             ids = _probe_ids(self.forward.vocab_size, width, seed=token)[None]
-            _, kv = self.forward.prefill(ids, torch.tensor([width - 5]))
-            rows = kv.expand(torch.zeros(count, dtype=torch.long), torch.tensor([width - 5]), 16)
-            last = torch.full((count,), token % self.forward.vocab_size)
-            for _ in range(2):
-                logits = self.forward.step(last, rows)
+            probes.append((token % self.forward.vocab_size, self.forward.prefill(ids, length)[1]))
+
+        def bits(count: int) -> str | None:
+            digest = hashlib.sha256()
+            for token, kv in probes:
+                rows = kv.expand(torch.zeros(count, dtype=torch.long, device=self.forward.device), length, LENGTH_STEP)
+                logits = self.forward.step(torch.full((count,), token, device=self.forward.device), rows)
                 if not _rows_equal(logits):
                     return None
-            digest.update(_bits(logits[0]))
-        return digest.hexdigest()
+                digest.update(_bits(logits[0]))
+            return digest.hexdigest()
+
+        return bits
 
     def _prefill_bits(self, width: int) -> Callable[[int], str | None]:
         ids = _probe_ids(self.forward.vocab_size, width, seed=7)
