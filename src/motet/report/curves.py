@@ -18,12 +18,12 @@ CHARTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("groups whose rewards are all equal: no signal", ("credit/equal_groups_frac",), True),
     (
         "unequal groups by team reward alone (alpha 1)",
-        ("credit/unequal_team_frac", "credit/unequal_frac_alpha_1"),
+        ("credit/unequal_team_frac",),
         True,
     ),
     (
         "unequal groups by local reward alone (alpha 0)",
-        ("credit/unequal_local_frac", "credit/unequal_frac_alpha_0"),
+        ("credit/unequal_local_frac",),
         True,
     ),
     ("tokens per answer", ("rollout/answer_tokens",), False),

@@ -129,6 +129,10 @@ def _intervals(evaluations: Sequence[Evaluation]) -> list[str]:
             of = {one.checkpoint: one for one in mine if one.name == name}
             marks = [Mark(of[key].success, of[key].low, of[key].high) if key in of else None for key in keys]
             lines.append((label(next(iter(of.values()))).partition(" (")[0], marks))
+            best = [of[key].best_of if key in of else None for key in keys]
+            if any(best):
+                tries = [Mark(one.success, one.low, one.high) if one else None for one in best]
+                lines.append(("single agent, best of n", tries))
         plots.append(interval_plot(lines, title=f"success, {decoding} decoding, with 95% intervals", keys=keys))
     return plots
 
