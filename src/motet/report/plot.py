@@ -10,7 +10,7 @@ from html import escape
 WIDTH, HEIGHT = 520, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
 NUM_COLOURS = 6
-MAX_POINTS = 400
+MAX_POINTS = 240
 
 
 @dataclass(frozen=True, slots=True)
