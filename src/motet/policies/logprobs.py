@@ -142,7 +142,7 @@ def packed_values(
     size = batch.num_rows * batch.max_length
     place = torch.from_numpy(batch.place).to(device)
     laid = values.new_zeros(2, size).index_copy(1, place, values).view(2, batch.num_rows, batch.max_length)
-    return laid[0], laid[1]
+    return laid[0], laid[1] if entropy_gradient else laid[1].detach()
 
 
 def _in_chunks(
@@ -208,6 +208,11 @@ def _close(a: Tensor, b: Tensor, dtype: torch.dtype) -> bool:
 
 
 def _head_is_plain(model: Any, notes: list[str], name: str) -> bool:
+    config = model.config.get_text_config()
+    changed = [key for key in _LOGIT_TRANSFORMS if getattr(config, key, None) not in (None, 1.0)]
+    if changed:  # a soft cap would not show in the small logits of a fresh model
+        notes.append(f"{name}: logits in full, its configuration has {', '.join(changed)}")
+        return False
     inputs = _inputs(
         model, packed_micro_batches(_probe_rows(model), 64, share_prompts=False)[0], ForwardPath(packed=False)
     )

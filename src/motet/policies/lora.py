@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import torch
 from peft import LoraConfig, inject_adapter_in_model
@@ -22,6 +23,15 @@ from motet.errors import CheckpointError, ConfigError
 _PREFIX = "motet_"  # a module dict refuses names of its own methods, such as `update` or `keys`
 
 
+def _key(adapter: str) -> str:
+    """The adapter's name in peft's dictionaries, which take no dot."""
+    return _PREFIX + quote(adapter, safe="@/[]").replace(".", "%2E")
+
+
+def _name(key: str) -> str:
+    return unquote(key.removeprefix(_PREFIX))
+
+
 def _layers(model: nn.Module) -> list[tuple[str, LoraLayer]]:
     return [(name, module) for name, module in model.named_modules() if isinstance(module, LoraLayer)]
 
@@ -29,7 +39,7 @@ def _layers(model: nn.Module) -> list[tuple[str, LoraLayer]]:
 def adapters(model: nn.Module) -> tuple[str, ...]:
     """The names of the adapters on `model`, in order of creation."""
     layers = _layers(model)
-    return tuple(key.removeprefix(_PREFIX) for key in layers[0][1].lora_A) if layers else ()
+    return tuple(_name(key) for key in layers[0][1].lora_A) if layers else ()
 
 
 def _require(model: nn.Module, adapter: str) -> None:
@@ -78,7 +88,7 @@ def add_adapter(
     )
     with torch.random.fork_rng():
         torch.manual_seed(_seed(seed, adapter))
-        inject_adapter_in_model(config, model, adapter_name=_PREFIX + adapter)
+        inject_adapter_in_model(config, model, adapter_name=_key(adapter))
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     for parameter in parameters(model, adapter).values():
@@ -93,7 +103,7 @@ def parameters(model: nn.Module, adapter: str) -> dict[str, nn.Parameter]:
     out: dict[str, nn.Parameter] = {}
     for name, layer in _layers(model):
         for side in ("lora_A", "lora_B"):
-            out[f"{name}.{side}"] = getattr(layer, side)[_PREFIX + adapter].weight
+            out[f"{name}.{side}"] = getattr(layer, side)[_key(adapter)].weight
     return out
 
 
@@ -102,7 +112,7 @@ def _select(model: nn.Module, adapter: str | None) -> None:
         if adapter is None:
             layer.enable_adapters(False)
         else:
-            layer.set_adapter(_PREFIX + adapter)
+            layer.set_adapter(_key(adapter))
             layer._disable_adapters = False  # enable_adapters(True) would first re-select the previous one
 
 
@@ -111,7 +121,7 @@ def active(model: nn.Module) -> str | None:
     layers = _layers(model)
     if not layers or layers[0][1].disable_adapters:
         return None
-    return layers[0][1].active_adapters[0].removeprefix(_PREFIX)
+    return _name(layers[0][1].active_adapters[0])
 
 
 @contextmanager
@@ -136,7 +146,7 @@ def settings(model: nn.Module, adapter: str) -> dict[str, object]:
     """Rank, alpha and the adapted layers of one adapter."""
     _require(model, adapter)
     layers = _layers(model)
-    key = _PREFIX + adapter
+    key = _key(adapter)
     return {"rank": layers[0][1].r[key], "alpha": layers[0][1].lora_alpha[key], "layers": [name for name, _ in layers]}
 
 
@@ -165,9 +175,8 @@ def save_adapter(model: nn.Module, adapter: str, folder: Path, base: str = "") -
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def load_adapter(model: nn.Module, adapter: str, folder: Path) -> None:
-    """Read what `save_adapter` wrote into the existing adapter `adapter`; another rank, alpha or set of layers is
-    refused."""
+def read_adapter(model: nn.Module, adapter: str, folder: Path) -> dict[str, Tensor]:
+    """The tensors that `save_adapter` wrote, named as `parameters` names them; another rank or alpha is refused."""
     path = folder / "adapter_model.safetensors"
     if not path.is_file() or not (folder / "adapter_config.json").is_file():
         raise CheckpointError(
@@ -175,21 +184,19 @@ def load_adapter(model: nn.Module, adapter: str, folder: Path) -> None:
         )
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     about = settings(model, adapter)
-    if (config["r"], float(config["lora_alpha"])) != (about["rank"], float(about["alpha"])):  # type: ignore[arg-type]
+    stored, own = (config["r"], config["lora_alpha"]), (about["rank"], about["alpha"])
+    if stored != own:
         raise CheckpointError(
             "the stored adapter has another rank or alpha",
-            where={
-                "adapter": adapter,
-                "stored": (config["r"], config["lora_alpha"]),
-                "model": (about["rank"], about["alpha"]),
-            },
+            where={"adapter": adapter, "stored": stored, "model": own},
             fix="create the adapter with the stored rank and alpha",
         )
-    load_state(
-        model,
-        adapter,
-        {k.removesuffix(".weight").removeprefix("base_model.model."): v for k, v in load_file(path).items()},
-    )
+    return {k.removesuffix(".weight").removeprefix("base_model.model."): v for k, v in load_file(path).items()}
+
+
+def load_adapter(model: nn.Module, adapter: str, folder: Path) -> None:
+    """Read what `save_adapter` wrote into the existing adapter `adapter`, whatever name it was saved under."""
+    load_state(model, adapter, read_adapter(model, adapter, folder))
 
 
 def load_state(model: nn.Module, adapter: str, state: dict[str, Tensor]) -> None:
