@@ -14,6 +14,7 @@ from motet.engines.local import LocalEngine, LocalSettings
 from motet.engines.voice import HfVoice
 from motet.errors import EngineError
 from motet.rollout.counters import candidate_keys, uniforms
+from motet.testing.check_engine import check_engine
 from motet.types import Sampling
 
 VOCAB, EOS = 30, 0
@@ -237,3 +238,8 @@ def test_the_engine_resolves_threads_dtype_and_row_counts_once(zoo: Zoo, voice: 
     policy = resolved["policies"]["p"]  # type: ignore[index]
     assert (resolved["threads"], policy["dtype"], policy["device"]) == (1, "float32", "cpu")
     assert policy["rows"]["decode"][-1] == 256 and "16" in policy["rows"]["prefill"]
+
+
+def test_the_engine_passes_the_shipped_conformance_check(model: torch.nn.Module, voice: HfVoice) -> None:
+    engine = engine_of(model, voice)
+    assert "company" in check_engine(engine, "p", prompt="w1 w2 w3", sampling=Sampling(max_tokens=12))
