@@ -173,6 +173,7 @@ def rollout_settings(settings: Settings) -> RolloutSettings:
         choose_temperature=given.choose_temperature,
         alpha=settings.credit.alpha,
         mix=settings.credit.mix,
+        role_alpha=credit_settings(settings).role_alpha,
         max_parallel=given.max_parallel,
         score_timeout_s=given.score_timeout_s,
         max_failed_frac=given.max_failed_frac,

@@ -22,6 +22,12 @@ def test_greedy_takes_the_largest_mixed_reward_and_the_lowest_index_of_a_tie():
     assert choose(locals_(0.2, 0.9, 0.9), RolloutSettings(), 5) == 1
 
 
+def test_a_role_has_an_alpha_of_its_own():
+    rewards = [Reward(team=1.0, local=0.0), Reward(team=0.0, local=1.0)]
+    settings = RolloutSettings(alpha=1.0, role_alpha={"tester": 0.0})
+    assert [choose(rewards, settings, 0, role) for role in ("coder", "tester", "test")] == [0, 1, 0]
+
+
 def test_random_is_uniform_over_calls_and_blind_to_reward():
     settings = RolloutSettings(choose="random")
     counts = [0, 0, 0, 0]

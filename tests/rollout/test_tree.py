@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
+from motet.credit.assign import rows
+from motet.credit.settings import CreditSettings
 from motet.engines.scripted import ScriptedEngine
 from motet.errors import WorkflowError
 from motet.policies.cast import Cast, PolicySpec
@@ -65,6 +67,13 @@ def test_case_01_every_group_has_k_candidates_of_one_call_and_one_prompt(play, t
     nodes = {(e.tree, call.key): call for e in episodes for call in e.calls}
     assert len(nodes) == 64
     assert all(len(call.candidates) == 8 for call in nodes.values())
+    groups = defaultdict(list)
+    for row in rows(episodes, CreditSettings()).rows:
+        groups[row.group].append(row)
+    assert len(groups) == 64
+    for group in groups.values():
+        assert len(group) == 8
+        assert len({(row.node, row.role, row.turn, row.prompt_ids) for row in group}) == 1
 
 
 def test_case_02_every_role_has_k_distinct_rewards(play):
@@ -72,6 +81,9 @@ def test_case_02_every_role_has_k_distinct_rewards(play):
     for call in episode.calls:
         worth = [c.reward.team if call.key.role == "planner" else c.reward.local for c in call.candidates]
         assert len(set(worth)) == 5
+    credited = rows([episode], CreditSettings()).rows
+    for role in Pair.roles:
+        assert len({row.advantage for row in credited if row.role == role} - {0.0}) >= 4
 
 
 def test_case_03_the_second_role_reads_what_the_first_chose_in_the_same_turn(play, digit):

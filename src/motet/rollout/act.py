@@ -169,7 +169,7 @@ class EpisodeCast:
             candidates, failure = await self._judged(ask, candidates, score, read)
         chosen = answer.chosen
         if chosen is None:
-            chosen = choose([c.reward for c in candidates], self._scene.settings, ask.counter)
+            chosen = choose([c.reward for c in candidates], self._scene.settings, ask.counter, ask.key.role)
         record = Call(
             key=ask.key,
             policy=ask.policy,

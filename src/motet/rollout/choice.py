@@ -25,7 +25,7 @@ def with_reward(candidate: Candidate, reward: Reward) -> Candidate:
     return Candidate(candidate.text, candidate.token_ids, candidate.sampling_logprobs, candidate.finish, reward)
 
 
-def choose(rewards: Sequence[Reward | None], settings: RolloutSettings, key: int) -> int:
+def choose(rewards: Sequence[Reward | None], settings: RolloutSettings, key: int, role: str = "") -> int:
     """The index that goes on: by the rule where every candidate has a reward, else uniform by counter.
 
     greedy:   argmax of the mixed reward r, ties to the lowest index
@@ -42,7 +42,8 @@ def choose(rewards: Sequence[Reward | None], settings: RolloutSettings, key: int
         return 0
     if settings.choose == "random" or settings.rule == "lookahead" or not all(has_reward(r) for r in rewards):
         return min(int(choice_uniform(key) * num), num - 1)
-    mixed = [mix(r.team, r.local, settings.alpha, settings.mix) for r in rewards if r is not None]
+    alpha = settings.alpha_of(role)
+    mixed = [mix(r.team, r.local, alpha, settings.mix) for r in rewards if r is not None]
     if settings.choose == "greedy":
         return mixed.index(max(mixed))
     top = max(mixed)

@@ -86,7 +86,8 @@ def _worths(call: Call, settings: RolloutSettings) -> set[float]:
     if not call.trainable:
         return set()
     rewards = [c.reward for c in call.candidates if c.reward is not None and has_reward(c.reward)]
-    return {mix(reward.team, reward.local, settings.alpha, settings.mix) for reward in rewards}
+    alpha = settings.alpha_of(call.key.role)
+    return {mix(reward.team, reward.local, alpha, settings.mix) for reward in rewards}
 
 
 def cost(episode: Episode) -> tuple[int, int]:

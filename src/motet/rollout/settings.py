@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from motet.credit.rewards import MixForm, check_alpha
@@ -21,7 +22,7 @@ class RolloutSettings:
       episodes per tree; `lookahead` values each candidate by one continuation to the end (see docs/rollout.md for the
       cost).
     choose: which candidate goes on under `tree`: `greedy` (largest mixed reward, ties to the lowest index), `softmax`
-      at `choose_temperature`, `random`. alpha, mix: how team and local make that reward (`credit.rewards.mix`).
+      at `choose_temperature`, `random`. alpha, role_alpha, mix: how team and local make that reward (as in credit).
     max_parallel: episodes at once; the episodes do not depend on it. score_timeout_s: the time one score of one
       candidate may take. max_failed_frac: the fraction of failed episodes a batch may have before it stops; 0 stops
       at the first.
@@ -37,6 +38,7 @@ class RolloutSettings:
     choose_temperature: float = 1.0
     alpha: float = 0.7
     mix: MixForm = "convex"
+    role_alpha: Mapping[str, float] = field(default_factory=dict)
     max_parallel: int = 256
     score_timeout_s: float = 30.0
     max_failed_frac: float = 0.0
@@ -58,4 +60,13 @@ class RolloutSettings:
                 raise ConfigError(f"{name} is {bound}", fix="take a number above 0")
         if not 0.0 <= self.max_failed_frac < 1.0:
             raise ConfigError(f"max_failed_frac is {self.max_failed_frac}", fix="take a fraction in [0, 1)")
-        check_alpha(self.alpha, self.mix)
+        for alpha in (self.alpha, *self.role_alpha.values()):
+            check_alpha(alpha, self.mix)
+
+    def alpha_of(self, role: str) -> float:
+        """The alpha of one role: its own, or that of all.
+
+        >>> RolloutSettings(alpha=0.5, role_alpha={"judge": 1.0}).alpha_of("judge")
+        1.0
+        """
+        return self.role_alpha.get(role, self.alpha)
