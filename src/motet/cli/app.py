@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-import click
 import typer
 
 from motet.cli import learning, looking, machine
 from motet.errors import MotetError
+
+# typer carries click inside or beside it, depending on its version; this is the base of its errors in either
+UsageMistake: Any = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="motet",
@@ -42,10 +45,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MotetError as error:
         sys.stderr.write(explained(error))
         return 2
-    except click.ClickException as error:
+    except UsageMistake as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("stopped\n")
         return 130
 

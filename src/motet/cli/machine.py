@@ -7,8 +7,6 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -28,12 +26,9 @@ def recipes(
     if keys:
         typer.echo(key_table(), nl=False)
         return 0
-    table = Table(box=None, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, description in shipped().items():
-        table.add_row(name, description)
-    Console(highlight=False).print(table)
+    found = shipped()
+    for name, description in found.items():
+        typer.echo(f"{name:<{max(map(len, found))}}  {description}")
     return 0
 
 
@@ -48,11 +43,9 @@ def doctor(as_json: JsonOption = False) -> int:
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
-        table = Table(box=None, show_header=False)
-        for finding in findings:
-            mark = {"ok": "ok", "missing": "MISSING", "note": "-"}[finding.verdict]
-            table.add_row(mark, finding.subject, finding.found, finding.meaning)
-        Console(highlight=False).print(table)
+        marks = {"ok": "ok", "missing": "MISSING", "note": "-"}
+        for one in findings:
+            typer.echo(f"{marks[one.verdict]:<8}{one.subject:<24}{one.found:<44}{one.meaning}".rstrip())
     return 1 if any(finding.verdict == "missing" for finding in findings) else 0
 
 
