@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from motet.config import settings_hash
 from motet.errors import CheckpointError
 from motet.parts import Parts
 from motet.policies import checkpoint
@@ -49,8 +50,7 @@ class Record:
     def save(self, parts: Parts, progress: Progressed) -> None:
         """Save the iteration reached, and let go of what no later resume or evaluation can need."""
         self._save("iteration", parts, progress)
-        for path in checkpoints(self._folder, "iteration")[: -self._keep]:
-            shutil.rmtree(path)
+        checkpoint.prune(self._folder.checkpoints, self._keep)
         for path in checkpoints(self._folder, "peak"):
             if number(path) != progress.best.get("iteration"):
                 shutil.rmtree(path)
@@ -72,7 +72,7 @@ class Record:
                 where={"folder": self._folder.path},
                 fix="start it anew, and set train.checkpoint_every",
             )
-        state = checkpoint.load(found[-1], parts.learner)
+        state = checkpoint.load(found[-1], parts.learner, settings_hash=self._hash(parts))
         self.metrics.truncate(state["metrics_bytes"])
         with self._folder.episodes.open("r+b") as file:
             file.truncate(state["episodes_bytes"])
@@ -86,8 +86,13 @@ class Record:
             "episodes_bytes": self._folder.episodes.stat().st_size,
         }
         path = self._folder.checkpoints / f"{kind}-{progress.iteration:06d}"
-        shutil.rmtree(path, ignore_errors=True)
-        checkpoint.save(path, parts.learner, state)
+        checkpoint.save(path, parts.learner, state, settings_hash=self._hash(parts))
+
+    @staticmethod
+    def _hash(parts: Parts) -> str:
+        """Settings without the number of iterations, which a resumed run may raise."""
+        settings = parts.prepared.settings
+        return settings_hash(settings.model_copy(update={"train": settings.train.model_copy(update={"iterations": 0})}))
 
 
 def checkpoints(folder: RunFolder, kind: str) -> list[Path]:
