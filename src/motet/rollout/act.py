@@ -75,7 +75,7 @@ class EpisodeCast:
         return seats
 
     def __getattr__(self, role: str) -> RoleSeats:
-        if role.startswith("__"):
+        if role.startswith("_"):
             raise AttributeError(role)
         return self[role]
 

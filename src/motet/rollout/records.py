@@ -88,8 +88,12 @@ def repair_episodes(path: Path | str) -> int:
 
 
 def encode_episode(episode: Episode) -> str:
-    """One line of JSON."""
-    return json.dumps(to_json(episode), separators=(",", ":"), allow_nan=False)
+    """One line of JSON. A number that is not finite, outside notes, is a ValueError."""
+    values = _shallow(episode)
+    values["calls"] = [_call_json(call) for call in episode.calls]
+    values["outcome"] = None if episode.outcome is None else to_json(episode.outcome)
+    values["effects"] = to_json(episode.effects)
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
 
 
 def decode_episode(line: str) -> Episode:
@@ -121,6 +125,27 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted((to_json(one) for one in value), key=lambda one: json.dumps(one, sort_keys=True))
     return {"repr": repr(value)}
+
+
+def _shallow(record: Any) -> dict[str, Any]:
+    """Field -> value, not looking into values: token ids and log-probs are JSON already, and there are many."""
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+def _call_json(call: Call) -> dict[str, Any]:
+    values = _shallow(call)
+    values["key"] = _shallow(call.key)
+    values["candidates"] = [_candidate_json(candidate) for candidate in call.candidates]
+    return values
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    values = _shallow(candidate)
+    if candidate.reward is not None:
+        reward = _shallow(candidate.reward)
+        reward["notes"], reward["parts"] = to_json(candidate.reward.notes), to_json(candidate.reward.parts)
+        values["reward"] = reward
+    return values
 
 
 def _call(values: dict[str, Any]) -> Call:
