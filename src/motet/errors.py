@@ -8,8 +8,8 @@ class MotetError(Exception):
 
     `where` holds the place (task, role, turn, key, line ...) and `fix` the way out; both are part of the text.
 
-    >>> str(MotetError("reward is 1.3", where={"task": "t-7", "role": "planner", "turn": 2}, fix="return a value in [0, 1]"))
-    'reward is 1.3 [task=t-7 role=planner turn=2]. To fix it: return a value in [0, 1]'
+    >>> str(MotetError("reward is 1.3", where={"task": "t-7", "turn": 2}, fix="return a value in [0, 1]"))
+    'reward is 1.3 [task=t-7 turn=2]. To fix it: return a value in [0, 1]'
     """
 
     def __init__(self, what: str, *, where: dict[str, object] | None = None, fix: str = "") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from motet.ensemble import evaluate_run
 from motet.errors import ConfigError
 from motet.evaluate.final import FinalTable
 from motet.evaluate.result import make_result
+from motet.evaluate.scenes import pick
 from motet.loop import train
 from motet.parts import Parts, assemble, reproducible
 from motet.record import Progressed, Record
@@ -102,10 +103,23 @@ def finish(parts: Parts, folder: RunFolder, progress: Progressed, callback: Call
         hardware=hardware(),
     )
     write_result(folder, result)
-    moment, decoding = max(table.episodes, default=("", ""), key=lambda key: (key[0] == "final", key[1] == "sampled"))
-    shown = [(task, episode) for (_, task, _), episode in zip(tasks, table.episodes.get((moment, decoding), ()))]  # type: ignore[call-overload]
-    write_report(folder, shown[:NUM_DRAWN], shown_as=f"the team at {moment}, {decoding}" if shown else "")
+    draw_report(folder, table, {task.id: task for _, task, _ in tasks})
     return result
+
+
+def draw_report(folder: RunFolder, table: FinalTable, tasks: Mapping[str, Any]) -> None:
+    """report.html, with episodes of the last team drawn: sampled ones if there are any."""
+    if not table.episodes:
+        write_report(folder)
+        return
+    moment, decoding = max(table.episodes, key=lambda key: (key[0] == "final", key[0] == "peak", key[1] == "sampled"))
+    shown = [(tasks[one.task_id], one) for one in pick(table.episodes[moment, decoding], NUM_DRAWN)]
+    write_report(
+        folder,
+        shown,
+        shown_as=f"The team at {moment}, {decoding}: the first tasks it did not solve, four at most where it solved "
+        "enough, and the first it solved, in task order.",
+    )
 
 
 def about(parts: Parts, folder: RunFolder, progress: Progressed) -> dict[str, Any]:

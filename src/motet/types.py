@@ -75,16 +75,18 @@ def _checked(name: str, value: float | None) -> float | None:
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0.0 <= value <= 1.0:
-        raise RewardError(f"{name} reward is {value!r}", fix="return a finite number in [0, 1], or None where there is none")
+        raise RewardError(
+            f"{name} reward is {value!r}", fix="return a finite number in [0, 1], or None where there is none"
+        )
     return float(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a score says of one candidate: `team` (shared goal) and `local` (this role's own job), each in [0, 1] or None.
+    """What a score says of one candidate: `team` (the shared goal), `local` (this role's own job), in [0, 1] or None.
 
-    `parts` keeps the terms of a weighted rubric; `notes` is what the workflow reads on (parsed moves, a program's output).
-    Raises `RewardError` outside [0, 1], for NaN and for anything that is no number.
+    `parts` keeps the terms of a weighted rubric; `notes` is what the workflow reads on (parsed moves, a program's
+    output). Raises `RewardError` outside [0, 1], for NaN and for anything that is no number.
 
     >>> Reward(team=0.5, local=1).local
     1.0
@@ -117,8 +119,8 @@ class Outcome:
 class Sampling:
     """How one role's candidates are drawn. `greedy` takes the argmax and ignores temperature.
 
-    `top_p` and `top_k` (0: off) below full support are refused in training: the log-probs of the update are those of the
-    full softmax at `temperature`, so a cut support would make the first-pass ratio differ from 1.
+    `top_p` and `top_k` (0: off) below full support are refused in training: the log-probs of the update are those of
+    the full softmax at `temperature`, so a cut support would make the first-pass ratio differ from 1.
     """
 
     temperature: float = 1.0
@@ -145,8 +147,9 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the K answers to one observation. `sampling_logprobs` are in nats, one per token id, at the sampling temperature.
+    """One of the K answers to one observation.
 
+    `sampling_logprobs` are in nats, one per token id, at the sampling temperature.
     `token_ids` holds every sampled id, the end token included; `text` is without it and without a stop string.
     """
 

@@ -30,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer: ids (end token included), text (without end token and stop string), log-probs at the sampling temperature."""
+    """One answer: ids (end token included), text (without end token and stop string), log-probs when sampled."""
 
     token_ids: tuple[int, ...]
     text: str
@@ -41,8 +41,8 @@ class Completion:
 class Voice(Protocol):
     """How text becomes ids for one policy: its tokenizer, chat template and dialect.
 
-    `encode` adds no special token. `encode_chat` opens the answer; a message that holds an earlier call (`Spoken`) of the
-    same `tokenizer_id` gets that call's ids, less an end token, and never its text encoded anew.
+    `encode` adds no special token. `encode_chat` opens the answer; a message that holds an earlier call (`Spoken`) of
+    the same `tokenizer_id` gets that call's ids, less an end token, and never its text encoded anew.
     """
 
     tokenizer_id: str
@@ -55,9 +55,8 @@ class Voice(Protocol):
 
 
 class Engine(Protocol):
-    """Samples for one or more policies. `voice(policy)` tells how to speak to it, `version(policy)` which weights serve."""
+    """Samples for one or more policies. `voice(policy)` tells how to speak to it, `version(policy)` what serves."""
 
     def voice(self, policy: str) -> Voice: ...
     def version(self, policy: str) -> int: ...
     async def sample(self, request: Request) -> list[Completion]: ...
-
