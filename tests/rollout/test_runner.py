@@ -139,10 +139,10 @@ def test_a_score_that_never_returns_is_bounded_and_named(play):
     reply = lambda policy, prompt, index, uniform: str(index)
     started = time.monotonic()
     with pytest.raises(
-        RewardError, match=r"score timed out: no result within 0.1 s .*task=t-0 role=a slot=0 turn=0 candidate=2"
+        RewardError, match=r"score timed out: no result within 0.5 s .*task=t-0 role=a slot=0 turn=0 candidate=2"
     ):
-        play(Talk(lambda text: release.wait() if text == "2" else Reward(local=0.5)), reply, score_timeout_s=0.1)
-    assert time.monotonic() - started < 2.0
+        play(Talk(lambda text: release.wait() if text == "2" else Reward(local=0.5)), reply, score_timeout_s=0.5)
+    assert time.monotonic() - started < 20.0
     release.set()
 
 
@@ -179,24 +179,25 @@ def test_scores_run_off_the_event_loop_all_candidates_of_a_call_in_one_thread(pl
     assert workflow.loop_thread not in seen
 
 
-def test_a_slow_score_does_not_hold_up_the_others(play, toys, digit):
-    def score(text):
-        if threading.current_thread() is not threading.main_thread() and text == "slow":
-            time.sleep(0.6)
-        return Reward(local=0.5)
-
+def test_a_slow_score_does_not_hold_up_the_others(play, toys):
+    others_done = threading.Event()
     done = []
 
-    class Timed(Talk):
+    def score(text):
+        if text == "slow":
+            others_done.wait()
+        return Reward(local=0.5)
+
+    class Notes(Talk):
         async def run(self, task, cast):
             await cast.a.act(task.id, score=score)
-            done.append((task.id, time.monotonic()))
+            done.append(task.id)
+            if len(done) == 2:
+                others_done.set()
             return Outcome(True, 1.0)
 
-    started = time.monotonic()
-    play(Timed(), lambda policy, prompt, index, uniform: "slow" if prompt == "t-1" else "x", tasks=toys(3), width=1)
-    times = {name: at - started for name, at in done}
-    assert times["t-0"] < 0.5 and times["t-2"] < 0.5 and times["t-1"] >= 0.6
+    play(Notes(), lambda policy, prompt, index, uniform: "slow" if prompt == "t-1" else "x", tasks=toys(3), width=1)
+    assert done == ["t-0", "t-2", "t-1"]
 
 
 def test_an_engine_failure_and_a_short_answer_are_named(play):
