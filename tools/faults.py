@@ -87,6 +87,20 @@ CREDIT = (
 
 EVALUATE = (
     Fault(
+        "swapped roles answer for themselves",
+        "evaluate/casting.py",
+        "seats[role, slot] = spec.name",
+        "seats[role, slot] = cast.policy(role, slot).name",
+        ("tests/evaluate/test_casting.py",),
+    ),
+    Fault(
+        "shuffled plans are each episode's own",
+        "evaluate/variants.py",
+        "order[(start + step) % len(order)]",
+        "order[(start + step - 1) % len(order)]",
+        ("tests/evaluate/test_variants.py",),
+    ),
+    Fault(
         "wilson is the normal interval",
         "evaluate/statistics.py",
         "half = z / scale * math.sqrt(p * (1.0 - p) / num + z * z / (4 * num * num))",
@@ -113,44 +127,44 @@ ROLLOUT = (
     Fault(
         "settle misses the losers",
         "rollout/call.py",
-        "tuple(replace(c, reward=r) for c, r in zip(candidates, kept))",
-        "tuple(replace(c, reward=r if c is candidates[0] else None) for c, r in zip(candidates, kept))",
-        ("tests/rollout",),
+        "tuple(with_reward(c, r) for c, r in zip(candidates, kept))",
+        "tuple(with_reward(c, kept[self._record.chosen]) for c in candidates)",
+        ("tests/rollout/test_settle.py",),
     ),
     Fault(
         "lookahead continues from the chosen candidate only",
         "rollout/lookahead.py",
         "chosen = self._index if known is self._fork else known.record.chosen",
         "chosen = known.record.chosen",
-        ("tests/rollout",),
+        ("tests/rollout/test_lookahead.py",),
     ),
     Fault(
         "replay ignores a prompt that differs",
         "rollout/lookahead.py",
         "if recorded.prompt_ids == tuple(prompt_ids):",
         "if len(recorded.prompt_ids) >= 0:",
-        ("tests/rollout",),
+        ("tests/rollout/test_replay.py",),
     ),
     Fault(
         "the draw of a candidate depends on how many there are",
         "rollout/counters.py",
         "return tuple(_mix(key + (index + 1) * GAMMA) for index in range(num))",
         "return tuple(_mix(key + (index + num) * GAMMA) for index in range(num))",
-        ("tests/rollout",),
+        ("tests/rollout/test_counters.py",),
     ),
     Fault(
         "two copies of a task draw the same",
         "rollout/counters.py",
         "json.dumps([seed, phase, ticket, task_id, copy, fork, role, slot, turn, visit]",
         "json.dumps([seed, phase, ticket, task_id, 0, fork, role, slot, turn, visit]",
-        ("tests/rollout",),
+        ("tests/rollout/test_counters.py",),
     ),
     Fault(
         "failed episodes are never too many",
         "rollout/runner.py",
         "if self._num_failed <= allowed:",
         "if self._num_failed <= allowed + len(self._jobs):",
-        ("tests/rollout",),
+        ("tests/rollout/test_runner.py::test_case_07_a_bounded_fraction_may_fail_and_gives_nothing",),
     ),
 )
 
@@ -160,28 +174,28 @@ LOSSES = (
         "losses/policy_gradient.py",
         "value = torch.maximum(plain, bounded)",
         "value = torch.minimum(plain, bounded)",
-        ("tests/losses",),
+        ("tests/losses/test_policy_gradient.py",),
     ),
     Fault(
         "the mask is shifted by one",
         "losses/packing.py",
         "source.append(offset + num_prompt - 1)",
         "source.append(offset + max(num_prompt - 2, 0))",
-        ("tests/losses",),
+        ("tests/losses/test_packing.py",),
     ),
     Fault(
         "answers of a pack do not all continue the prompt",
         "losses/packing.py",
         "where.extend(range(num_prompt, num_prompt + fed))",
         "where.extend(range(len(where), len(where) + fed))",
-        ("tests/losses",),
+        ("tests/losses/test_packing.py",),
     ),
     Fault(
         "the anchor pushes away",
         "losses/kl.py",
         "d = reference_logprobs.detach() - policy_logprobs",
         "d = policy_logprobs - reference_logprobs.detach()",
-        ("tests/losses",),
+        ("tests/losses/test_kl.py",),
     ),
 )
 
@@ -191,14 +205,14 @@ POLICIES = (
         "policies/logprobs.py",
         "allowed = ((keys == 0) | (keys == queries)) & causal",
         "allowed = (keys >= 0) & causal",
-        ("tests/policies",),
+        ("tests/policies/test_update_logprobs.py::test_packed_equals_single_rows_in_float64[qwen3-sdpa]",),
     ),
     Fault(
         "the temperature is left out of the log-probs",
         "policies/logprobs.py",
         "logits = logits / temperature[:, None]",
         "logits = logits / torch.ones_like(temperature)[:, None]",
-        ("tests/policies",),
+        ("tests/policies/test_update_logprobs.py::test_packed_equals_single_rows_in_float64[qwen3-sdpa]",),
     ),
     Fault(
         "the wrong adapter computes the update",
@@ -212,28 +226,28 @@ POLICIES = (
         "policies/update.py",
         "if row.policy_version != policy.version and not policy.settings.allow_stale:",
         "if row.policy_version > policy.version and not policy.settings.allow_stale:",
-        ("tests/policies",),
+        ("tests/policies/test_update.py::test_rows_that_contradict_their_policy_are_refused",),
     ),
     Fault(
         "a first-pass ratio off 1 goes unnoticed",
         "policies/step.py",
         "if tolerance is None or float(away[worst]) <= tolerance:",
         "if tolerance is None or float(away[worst]) >= 0.0:",
-        ("tests/policies",),
+        ("tests/policies/test_update.py::test_case_23_a_first_pass_ratio_off_one_is_refused_by_policy_and_role",),
     ),
     Fault(
         "rows of weight 0 are learned from",
         "policies/update.py",
         "r for r in rows if r.weight > 0.0 and r.completion_ids",
         "r for r in rows if r.weight >= 0.0 and r.completion_ids",
-        ("tests/policies",),
+        ("tests/policies/test_update.py::test_dropping_equal_groups_changes_no_denominator",),
     ),
     Fault(
         "the schedule ticks once per step",
         "policies/update.py",
         "learned.ticks += 1",
         "learned.ticks += len(reports)",
-        ("tests/policies",),
+        ("tests/policies/test_update.py::test_the_schedule_ticks_once_per_iteration_whatever_the_rows",),
     ),
 )
 
@@ -250,7 +264,7 @@ ENGINES = (
         "engines/decode.py",
         "hidden = torch.arange(slots, device=keys.device)[None] < (width - row_lengths)[:, None]",
         "hidden = torch.arange(slots, device=keys.device)[None] < (0 * row_lengths)[:, None]",
-        ("tests/engines",),
+        ("tests/engines/test_local.py::test_samples_equal_a_sampler_that_knows_no_cache_batch_or_padding[qwen3-0.5]",),
     ),
 )
 
