@@ -219,14 +219,16 @@ POLICIES = (
         "policies/step.py",
         "with lora.activate(policy.model, policy.adapter):",
         "with lora.activate(policy.model, policy.adapter and lora.adapters(policy.model)[0]):",
-        ("tests/policies",),
+        (
+            "tests/policies/test_lora.py::test_case_19_an_update_of_one_adapter_leaves_the_others_and_the_base_bit_identical[planner-plain]",
+        ),
     ),
     Fault(
         "rows of an older policy version are learned from",
         "policies/update.py",
         "if row.policy_version != policy.version and not policy.settings.allow_stale:",
         "if row.policy_version > policy.version and not policy.settings.allow_stale:",
-        ("tests/policies/test_update.py::test_rows_that_contradict_their_policy_are_refused",),
+        ("tests/policies/test_update_stale.py",),
     ),
     Fault(
         "a first-pass ratio off 1 goes unnoticed",
@@ -248,6 +250,27 @@ POLICIES = (
         "learned.ticks += 1",
         "learned.ticks += len(reports)",
         ("tests/policies/test_update.py::test_the_schedule_ticks_once_per_iteration_whatever_the_rows",),
+    ),
+)
+
+CHECKPOINTS = (
+    Fault(
+        "a checkpoint forgets the state of the optimiser",
+        "policies/checkpoint.py",
+        "for key, value in policy.optimizer.state.get(parameter, {}).items()",
+        "for key, value in dict[str, Tensor]().items()",
+        (
+            "tests/policies/test_checkpoint.py::test_case_20_a_resumed_run_takes_the_same_next_steps_as_one_that_did_not_stop[dtype0]",
+        ),
+    ),
+    Fault(
+        "a checkpoint forgets the clock of the schedule",
+        "policies/checkpoint.py",
+        'policy.version, policy.ticks = about["version"], about["ticks"]',
+        'policy.version = about["version"]',
+        (
+            "tests/policies/test_checkpoint.py::test_case_20_a_resumed_run_takes_the_same_next_steps_as_one_that_did_not_stop[dtype0]",
+        ),
     ),
 )
 
@@ -292,4 +315,4 @@ TASKS = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*CREDIT, *EVALUATE, *ROLLOUT, *LOSSES, *POLICIES, *ENGINES, *TASKS)
+FAULTS: tuple[Fault, ...] = (*CREDIT, *EVALUATE, *ROLLOUT, *LOSSES, *POLICIES, *CHECKPOINTS, *ENGINES, *TASKS)
