@@ -183,12 +183,17 @@ class Iteration:
         ]
 
 
-def measure(seconds: float = 30.0, *, min_runs: int = 5, work: Work | None = None) -> dict[str, Any]:
+def measure(
+    seconds: float = 30.0, *, min_runs: int = 5, work: Work | None = None, threads: int | None = None
+) -> dict[str, Any]:
     """Medians and ranges over at least `min_runs` iterations, for about `seconds`; one iteration before is not counted.
 
     `motet.completions_per_s` counts rollout and update. `limit.share` = limit seconds / iteration seconds, measured
     one after the other in the same run; `limit.completions_per_s` is what the products alone would allow.
+    `threads` None keeps torch's own number; more threads than free cores make every figure worse.
     """
+    if threads is not None:
+        torch.set_num_threads(threads)
     work = work or Work()
     iteration = Iteration(work)
     iteration.run()

@@ -57,10 +57,12 @@ def bench(
 
     Example: motet bench --json
     """
-    from motet.session import measure
+    from motet.bench import measure
 
     found = measure(seconds)
-    typer.echo(
-        json.dumps(found, indent=1) if as_json else "\n".join(f"{key}  {value:.4g}" for key, value in found.items())
-    )
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        for key, value in found.items():
+            typer.echo(f"{key}  {value:.4g}" if isinstance(value, float) else f"{key}  {value}")
     return 0
