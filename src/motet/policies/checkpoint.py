@@ -69,7 +69,8 @@ def save(path: Path, learner: Learner, state: Mapping[str, Any], *, settings_has
 def load(path: Path, learner: Learner, *, settings_hash: str | None = None) -> dict[str, Any]:
     """Restore `learner` bit for bit and return the saved `state`.
 
-    The learner must have the checkpoint's policies, of the same kinds and shapes. Everything is read and compared before
+    The learner must have the checkpoint's policies, of the same kinds and shapes. Everything is read and compared
+    before
     anything is copied: an incomplete checkpoint, or one of another run (`settings_hash`, where given), changes nothing.
     Raises `CheckpointError`.
     """
@@ -103,7 +104,8 @@ def load(path: Path, learner: Learner, *, settings_hash: str | None = None) -> d
 
 
 def load_policy(path: Path, policy: str, served: nn.Module | tuple[nn.Module, str | None]) -> None:
-    """Copy only the weights of `policy` into `served`: a model, or (model, adapter). For evaluation, swaps and mixes."""
+    """Copy only the weights of `policy` into `served`: a model, or (model, adapter). For evaluation, swaps and
+    mixes."""
     manifest = read_manifest(path)
     if policy not in manifest["policies"]:
         raise CheckpointError(
@@ -141,7 +143,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def prune(folder: Path, keep: int, *, prefix: str = "iteration-") -> list[Path]:
-    """Delete all but the `keep` newest checkpoints `<prefix><number>` in `folder` and return the deleted; others stay."""
+    """Delete all but the `keep` newest checkpoints `<prefix><number>` in `folder` and return the deleted; others
+    stay."""
     numbered = sorted(
         (p for p in folder.glob(f"{prefix}*") if p.name.removeprefix(prefix).isdigit()),
         key=lambda p: int(p.name.removeprefix(prefix)),

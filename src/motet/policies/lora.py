@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,7 +87,8 @@ def add_adapter(
         target_modules=targets if isinstance(targets, str) else list(targets),
         task_type="CAUSAL_LM",
     )
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Already found a `peft_config`")  # several adapters are the point
         torch.manual_seed(_seed(seed, adapter))
         inject_adapter_in_model(config, model, adapter_name=_key(adapter))
     for parameter in model.parameters():
@@ -94,7 +96,7 @@ def add_adapter(
     for parameter in parameters(model, adapter).values():
         if dtype is not None and parameter.dtype != torch.float64:
             parameter.data = parameter.data.to(dtype)
-    _select(model, None)
+    _select(_layers(model), None)
 
 
 def parameters(model: nn.Module, adapter: str) -> dict[str, nn.Parameter]:
@@ -107,8 +109,8 @@ def parameters(model: nn.Module, adapter: str) -> dict[str, nn.Parameter]:
     return out
 
 
-def _select(model: nn.Module, adapter: str | None) -> None:
-    for _, layer in _layers(model):
+def _select(layers: list[tuple[str, LoraLayer]], adapter: str | None) -> None:
+    for _, layer in layers:
         if adapter is None:
             layer.enable_adapters(False)
         else:
@@ -118,7 +120,10 @@ def _select(model: nn.Module, adapter: str | None) -> None:
 
 def active(model: nn.Module) -> str | None:
     """The adapter that takes part in a forward pass now; None: the base alone."""
-    layers = _layers(model)
+    return _active(_layers(model))
+
+
+def _active(layers: list[tuple[str, LoraLayer]]) -> str | None:
     if not layers or layers[0][1].disable_adapters:
         return None
     return _name(layers[0][1].active_adapters[0])
@@ -130,16 +135,17 @@ def activate(model: nn.Module, adapter: str | None) -> Iterator[nn.Module]:
 
     Inside, the adapter's parameters are the only ones that require gradients. A model without adapters takes only None.
     """
-    if adapter is not None:
+    layers = _layers(model)
+    if adapter is not None and not (layers and _key(adapter) in layers[0][1].lora_A):
         _require(model, adapter)
-    before = active(model)
+    before = _active(layers)
     if before != adapter:
-        _select(model, adapter)
+        _select(layers, adapter)
     try:
         yield model
     finally:
         if before != adapter:
-            _select(model, before)
+            _select(layers, before)
 
 
 def settings(model: nn.Module, adapter: str) -> dict[str, object]:

@@ -113,7 +113,7 @@ def optimizer_step(policy: Stepping, rows: Sequence[Row], *, is_first: bool) -> 
                 pieces.append(stats)
         report.stats = torch.cat(pieces, dim=1).double().cpu().numpy()
         report.roles = [rows[i].role for batch in batches for i in batch.rows]
-        _apply(policy, report)
+        apply_gradients(policy, report)
     finally:
         policy.optimizer.zero_grad(set_to_none=True)
     return report
@@ -213,7 +213,7 @@ def _check_ratio(
     )
 
 
-def _apply(policy: Stepping, report: StepReport) -> None:
+def apply_gradients(policy: Stepping, report: StepReport) -> None:
     """Check, clip, step. `report.grad_norm` is the norm before clipping."""
     gradients = [p.grad for p in policy.parameters if p.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
