@@ -64,14 +64,16 @@ def evaluate(
 
 
 def tries_within(budget_tokens: float, tokens_per_try: float, *, max_tries: int = 64) -> int:
-    """How many tries fit the budget: floor(budget / cost), at least 1 and at most `max_tries`.
+    """How many tries fit the budget: floor(budget / cost + 0.05), at least 1 and at most `max_tries`.
 
-    >>> tries_within(100.0, 30.0), tries_within(10.0, 30.0), tries_within(100.0, 0.0)
-    (3, 1, 64)
+    A twentieth of a try is forgiven: a team of two equal roles that says 1.99 times what one of them says pays for two.
+
+    >>> tries_within(100.0, 30.0), tries_within(59.8, 30.0), tries_within(10.0, 30.0), tries_within(100.0, 0.0)
+    (3, 2, 1, 64)
     """
     if tokens_per_try <= 0:
         return max_tries
-    return max(1, min(max_tries, int(budget_tokens // tokens_per_try)))
+    return max(1, min(max_tries, int(budget_tokens / tokens_per_try + 0.05)))
 
 
 def repeat(
