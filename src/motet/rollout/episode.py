@@ -18,7 +18,8 @@ from motet.types import Call, Episode, Outcome
 class Playable(Protocol):
     """What the runner needs of a workflow."""
 
-    prompts: Prompts
+    @property
+    def prompts(self) -> Prompts: ...
 
     async def run(self, task: Any, cast: Any) -> Outcome: ...
 
