@@ -58,15 +58,19 @@ def sft(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the answers.")] = 1,
     lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    runs: RunsOption = Path("runs"),
 ) -> int:
     """Warm-start one role by supervision.
 
     Example: motet sft runs/plan_path --role planner --out warm/planner
     """
-    from motet.session import supervise
+    from motet.supervise import supervise
 
-    for line in supervise(source, role=role, out=out, model=model, epochs=epochs, lr=lr, seed=seed):
-        typer.echo(line)
+    losses = [
+        step["sft/loss"]
+        for step in supervise(source, role=role, out=out, model=model, epochs=epochs, lr=lr, seed=seed, runs=runs)
+    ]
+    typer.echo(f"{len(losses)} steps, loss {losses[0]:.4f} -> {losses[-1]:.4f} nats per token; model in {out}")
     return 0
 
 
