@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from motet.engines.base import Completion, Request
 from motet.engines.local import LocalEngine, LocalSettings
@@ -243,3 +245,24 @@ def test_the_engine_resolves_threads_dtype_and_row_counts_once(zoo: Zoo, voice: 
 def test_the_engine_passes_the_shipped_conformance_check(model: torch.nn.Module, voice: HfVoice) -> None:
     engine = engine_of(model, voice)
     assert "company" in check_engine(engine, "p", prompt="w1 w2 w3", sampling=Sampling(max_tokens=12))
+
+
+_QUESTION = st.builds(
+    request,
+    st.integers(1, 50),
+    key=st.integers(0, 99),
+    num=st.integers(1, 9),
+    max_tokens=st.integers(1, 6),
+    temperature=st.sampled_from([0.5, 1.0, 2.0]),
+    greedy=st.booleans(),
+    stop=st.sampled_from([(), ("w7",), ("w1", "w2")]),
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(questions=st.lists(_QUESTION, min_size=1, max_size=8))
+def test_any_mix_of_calls_gives_what_each_gives_alone(zoo: Zoo, voice: HfVoice, questions: list[Request]) -> None:
+    engine = engine_of(zoo["qwen3"], voice)
+    together = ask(engine, *questions)
+    assert engine.counters["prompt_computations"] == len(questions)
+    assert together == [ask(engine, question)[0] for question in questions]
