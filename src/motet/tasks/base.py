@@ -14,6 +14,14 @@ from motet.types import Reward
 BUILTIN = {
     "plan_path": "motet.tasks.plan_path:PlanPath",
     "jsonl": "motet.tasks.jsonl:JsonlTasks",
+    "aime24": "motet.tasks.math_sets:AIME24",
+    "aime25": "motet.tasks.math_sets:AIME25",
+    "amc23": "motet.tasks.math_sets:AMC23",
+    "math500": "motet.tasks.math_sets:MATH500",
+    "olympiadbench": "motet.tasks.math_sets:OlympiadBench",
+    "gsm8k": "motet.tasks.math_sets:GSM8K",
+    "dapo_math": "motet.tasks.math_sets:DapoMath",
+    "polaris": "motet.tasks.math_sets:Polaris",
 }
 
 ENDLESS = 2**31
