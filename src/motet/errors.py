@@ -42,6 +42,10 @@ class EngineError(MotetError):
     """A model, tokenizer or endpoint cannot do what was asked."""
 
 
+class SandboxError(MotetError):
+    """The sandbox itself cannot start, or failed while it ran a program. Never a verdict on the program."""
+
+
 class ReplayError(MotetError):
     """A replayed workflow asked something else than the record says."""
 

@@ -1,0 +1,86 @@
+"""Python values as JSON and back, so that results can be compared where the program that made them cannot reach.
+
+What arrives is built anew from the plain types below; no class, method or `__eq__` of the program comes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_EXACT = 1 << 53
+_MOST_ITEMS = 100_000
+
+
+class PlainError(Exception):
+    """A value that is not plain, or text that stands for none."""
+
+
+def encode(value: Any) -> Any:
+    """`value` as something JSON holds. Subclasses become their plain base; an iterator becomes its items.
+
+    Raises `PlainError` for any other type, and `RecursionError` for a value that holds itself.
+
+    >>> encode((1, {"a": 2.5, (3,): None}))
+    {'t': [1, {'d': [['a', {'f': '0x1.4000000000000p+1'}], [{'t': [3]}, None]]}]}
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value if value is None or isinstance(value, bool) else str(value)
+    if isinstance(value, int):
+        return int(value) if -_EXACT < value < _EXACT else {"i": hex(value)}
+    if isinstance(value, float):
+        return {"f": float(value).hex()}
+    if isinstance(value, complex):
+        return {"c": [value.real.hex(), value.imag.hex()]}
+    if isinstance(value, list):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {"d": [[encode(key), encode(item)] for key, item in value.items()]}
+    for tag, kinds in (("t", tuple), ("s", set), ("z", frozenset), ("q", (Iterator, range))):
+        if isinstance(value, kinds):  # type: ignore[arg-type]
+            return {tag: [encode(item) for _, item in zip(range(_MOST_ITEMS), value)]}
+    if isinstance(value, (bytes, bytearray)):
+        return {"b": value.hex()}
+    raise PlainError(f"a {type(value).__name__} is no plain value")
+
+
+def decode(form: Any) -> Any:
+    """The value that `encode` was given, built of plain types. Raises `PlainError` for anything `encode` never writes.
+
+    >>> value = (1, {"a": [2.5, {3}]}, b"x", 2**70, 1j, None)
+    >>> decode(encode(value)) == value
+    True
+    >>> list(decode(encode(x * x for x in range(3))))
+    [0, 1, 4]
+    """
+    if form is None or isinstance(form, (bool, int, str)):
+        return form
+    if isinstance(form, list):
+        return [decode(item) for item in form]
+    if isinstance(form, dict) and len(form) == 1:
+        ((tag, body),) = form.items()
+        if tag in _DECODERS:
+            try:
+                return _DECODERS[tag](body)
+            except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+                raise PlainError(f"no plain value: {problem}") from None
+    raise PlainError("no plain value")
+
+
+def _items(body: Any) -> list[Any]:
+    if not isinstance(body, list):
+        raise PlainError("no plain value")
+    return [decode(item) for item in body]
+
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "i": lambda body: int(body, 16),
+    "f": float.fromhex,
+    "c": lambda body: complex(*(float.fromhex(part) for part in body)),
+    "d": lambda body: {decode(key): decode(item) for key, item in body},
+    "t": lambda body: tuple(_items(body)),
+    "s": lambda body: set(_items(body)),
+    "z": lambda body: frozenset(_items(body)),
+    "q": lambda body: iter(_items(body)),
+    "b": bytes.fromhex,
+}

@@ -1,0 +1,241 @@
+"""The warm pool: one keeper, and cells ordered from it ahead of need. Each cell serves one program and is then gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from motet.errors import SandboxError
+from motet.sandbox import backends
+from motet.sandbox.backends import BackendName
+from motet.sandbox.inside import frames
+
+_PATIENCE_S = 20.0
+"""How long the sandbox may take for a step of its own before it counts as failed."""
+
+_REFUSED_FIX = (
+    "install bubblewrap, or allow unprivileged user namespaces on this machine, or say `sandbox: none` "
+    "to run untrusted programs with this user's rights"
+)
+
+
+class Cell:
+    """This side of one cell: `leash` (the watchman: verdict, kill), `line` (the inhabitant), `out` and `err`."""
+
+    def __init__(self, control: socket.socket, user: int) -> None:
+        self.leash, far_leash = socket.socketpair()
+        self.line, far_line = socket.socketpair()
+        self.out, far_out = os.pipe()
+        self.err, far_err = os.pipe()
+        far = [far_leash.fileno(), far_line.fileno(), far_out, far_err]
+        try:
+            socket.send_fds(control, [json.dumps({"user": user}).encode()], far)
+        except OSError:
+            self.close()
+            raise
+        finally:
+            far_leash.close()
+            far_line.close()
+            os.close(far_out)
+            os.close(far_err)
+        for fd in (self.out, self.err):
+            os.set_blocking(fd, False)
+        self._open = True
+
+    _open = True
+
+    def wait_ready(self) -> None:
+        """Return when the inhabitant waits for its program. Raises `SandboxError` if it will not."""
+        self.line.settimeout(_PATIENCE_S)
+        try:
+            message = frames.receive_from(self.line)
+        except (OSError, frames.FrameError) as problem:
+            raise SandboxError(f"a cell did not come up: {problem}", fix=_REFUSED_FIX) from None
+        if "fault" in message:
+            raise SandboxError(str(message["fault"]), fix=_REFUSED_FIX)
+
+    def hand_over(self, job: dict[str, Any]) -> None:
+        """Give the inhabitant its program. Raises `SandboxError` if it does not take it."""
+        self.line.settimeout(_PATIENCE_S)
+        try:
+            self.line.sendall(frames.pack(job))
+        except OSError as problem:
+            raise SandboxError(f"a cell did not take its program: {problem}") from None
+
+    def kill(self) -> None:
+        """Ask the watchman to end the cell. The verdict still comes on the leash."""
+        try:
+            self.leash.sendall(b"k")
+        except OSError:  # it has ended already
+            return
+
+    def close(self) -> None:
+        """End the cell if it lives and let go of it. Can be called twice."""
+        if self._open:
+            self._open = False
+            self.kill()
+            self.leash.close()
+            self.line.close()
+            os.close(self.out)
+            os.close(self.err)
+
+
+class Keeper:
+    """This side of a keeper process. Raises `SandboxError` when it does not start."""
+
+    def __init__(self, name: str, *, disk_mb: int, paths: tuple[str, ...], preload: tuple[str, ...]) -> None:
+        self.name = name
+        self.control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._orders = 0
+        with far, tempfile.TemporaryFile() as told:
+            start = backends.start(name, far.fileno(), disk_mb=disk_mb, paths=paths, preload=preload)
+            self.process = subprocess.Popen(
+                start.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=told,
+                env={"PYTHONHASHSEED": "0"},
+                pass_fds=(far.fileno(),),
+                start_new_session=True,
+                cwd="/",
+            )
+            far.close()
+            problem = self._greet(start.config)
+            if problem:
+                self.close()
+                told.seek(0)
+                text = told.read(2000).decode(errors="replace").strip()
+                raise SandboxError(f"{name}: {problem}{': ' + text if text else ''}", fix=_REFUSED_FIX)
+
+    def _greet(self, config: dict[str, Any]) -> str:
+        """What is wrong with the keeper, or nothing."""
+        self.control.settimeout(_PATIENCE_S)
+        try:
+            self.control.send(json.dumps(config).encode())
+            answer = self.control.recv(4096)
+        except OSError as problem:
+            return f"the keeper does not answer ({problem})"
+        if not answer:
+            return "the keeper ended at its start"
+        return str(json.loads(answer).get("fault", ""))
+
+    def order(self) -> Cell:
+        """Order a cell. It comes up while the caller does something else."""
+        self._orders += 1
+        try:
+            return Cell(self.control, backends.user_of(self._orders))
+        except OSError as problem:
+            raise SandboxError(f"the keeper is gone: {problem}") from None
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        """End the keeper, and with it every cell."""
+        self.control.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Pool:
+    """Keeps `warm` cells ready and lets at most `parallel` holders run at a time. Usable from any thread."""
+
+    def __init__(self, backend: BackendName, *, warm: int, parallel: int, **keeper: Any) -> None:
+        self._backend, self._settings = backend, keeper
+        self.warm, self.permits = warm, threading.BoundedSemaphore(parallel)
+        self._lock = threading.Lock()
+        self._cells: deque[Cell] = deque()
+        self._keeper: Keeper | None = None
+        self._owner = os.getpid()
+
+    @property
+    def name(self) -> str:
+        """The backend in use; starts it if need be."""
+        with self._lock:
+            return self._living().name
+
+    def take(self) -> Cell:
+        """A cell that is ready; another one is ordered in its place. The caller closes it."""
+        with self._lock:
+            keeper = self._living()
+            self._fill(keeper)
+            cell = self._cells.popleft()
+            self._fill(keeper)
+        try:
+            cell.wait_ready()
+        except SandboxError:
+            cell.close()
+            raise
+        return cell
+
+    def ready(self, within_s: float = _PATIENCE_S) -> int:
+        """How many cells are ready now, after waiting until all are or the time is over."""
+        deadline = time.monotonic() + within_s
+        with self._lock:
+            self._fill(self._living())
+            cells = list(self._cells)
+        count = 0
+        for cell in cells:
+            left = max(0.0, deadline - time.monotonic())
+            count += bool(select.select([cell.line], [], [], left)[0])
+        return count
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _fill(self, keeper: Keeper) -> None:
+        while len(self._cells) < self.warm:
+            self._cells.append(keeper.order())
+
+    def _living(self) -> Keeper:
+        """The keeper; a new one if there is none, if it died, or if this is a forked copy of the process."""
+        if self._owner != os.getpid():
+            self._keeper, self._owner = None, os.getpid()
+            self._cells.clear()  # the other process's: not ours to end
+        if self._keeper is not None and not self._keeper.alive():
+            self._drop()
+        if self._keeper is None:
+            self._keeper = _first(self._backend, self._settings)
+        return self._keeper
+
+    def _drop(self) -> None:
+        while self._cells:
+            self._cells.popleft().close()
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+
+def _first(backend: BackendName, settings: dict[str, Any]) -> Keeper:
+    """A keeper of the first backend that works here, proved by one cell. Raises `SandboxError` with every reason."""
+    reasons = []
+    for name in backends.candidates(backend):
+        reason = backends.unavailable(name)
+        if reason is None:
+            try:
+                keeper = Keeper(name, **settings)
+            except SandboxError as problem:
+                reason = problem.what
+            else:
+                try:
+                    cell = keeper.order()
+                    cell.wait_ready()
+                    cell.close()
+                    return keeper
+                except SandboxError as problem:
+                    keeper.close()
+                    reason = problem.what
+        reasons.append(f"{name}: {reason}")
+    raise SandboxError("no sandbox works here (" + "; ".join(reasons) + ")", fix=_REFUSED_FIX)

@@ -1,0 +1,138 @@
+"""`Sandbox`: the way in. Runs a program in a cell of its own and says what it did."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from motet.errors import SandboxError
+from motet.sandbox.backends import BackendName
+from motet.sandbox.limits import Limits, Ran
+from motet.sandbox.pool import Cell, Pool
+from motet.sandbox.session import Watched, judge, watch
+
+
+class Sandbox:
+    """Runs untrusted Python programs, each in a fresh process behind a wall.
+
+    The program sees a read-only interpreter and standard library, an empty environment, an empty private folder (its
+    working directory) and nothing else: no network, no other process, no file of the machine's users. Its end is reported
+    by a process that it cannot reach. `docs/sandbox.md` lists what holds it and what was tried against it.
+
+    - `backend`: `auto` takes bubblewrap, else namespaces of the kernel, else refuses; `none` must be said aloud.
+    - `limits`: the bounds unless `run` is given others. `disk_mb`: what the private folder holds.
+    - `parallel`: programs that run at a time (default: the processors of this machine); others wait their turn, and that
+      wait does not count against them. `warm`: cells kept ready (default: twice `parallel`).
+    - `paths`, `preload`: folders to import from beside the standard library, and modules of them loaded ahead.
+
+    Usable from any thread, and as a context manager. Raises `SandboxError` where no backend works, and whenever the
+    sandbox itself fails: a fault of the sandbox is never a verdict on a program.
+
+    >>> with Sandbox(warm=1) as sandbox:  # doctest: +SKIP
+    ...     sandbox.run("print(int(input()) + 1)", stdin="41").stdout
+    '42\\n'
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        backend: BackendName = "auto",
+        parallel: int | None = None,
+        warm: int | None = None,
+        disk_mb: int = 32,
+        paths: tuple[str, ...] = (),
+        preload: tuple[str, ...] = (),
+    ) -> None:
+        parallel = parallel or len(os.sched_getaffinity(0))
+        warm = 2 * parallel if warm is None else max(1, warm)
+        self.limits, self.parallel, self.warm = limits or Limits(), parallel, warm
+        self._pool = Pool(backend, warm=warm, parallel=parallel, disk_mb=disk_mb, paths=paths, preload=preload)
+        self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="motet-sandbox")
+
+    @property
+    def backend(self) -> str:
+        """The backend in use: `bubblewrap`, `namespaces` or `none`. Starts it if need be."""
+        return self._pool.name
+
+    def ready(self, within_s: float = 20.0) -> int:
+        """How many cells are ready; waits until all are, at most `within_s` seconds."""
+        return self._pool.ready(within_s)
+
+    def run(
+        self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None, limits: Limits | None = None
+    ) -> Ran:
+        """Run `program` as `python main.py`, with `stdin` as its input and `files` in its folder (relative names)."""
+        limits = limits or self.limits
+        job = make_job("script", program, limits, stdin=stdin, files=files)
+        with self.cells(1, limits) as (cell,):
+            started = time.monotonic()
+            cell.hand_over(job)
+            one = Watched(cell, limits)
+            watch([one], started, limits.wall_s)
+            return judge(one, started, walled=self.backend != "none")
+
+    async def arun(
+        self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None, limits: Limits | None = None
+    ) -> Ran:
+        """`run` for an event loop: the loop goes on while the program runs."""
+        loop = asyncio.get_running_loop()
+        work = lambda: self.run(program, stdin=stdin, files=files, limits=limits)
+        return await loop.run_in_executor(self._threads, work)
+
+    @contextmanager
+    def cells(self, number: int, limits: Limits) -> Iterator[list[Cell]]:
+        """`number` ready cells for one piece of work, which counts as one of `parallel`."""
+        if limits.fork and self.backend == "none":
+            raise SandboxError(
+                "without a wall a program that starts processes cannot be bounded",
+                fix="leave fork off, or use another backend than none",
+            )
+        with self._pool.permits, ExitStack() as stack:
+            taken = []
+            for _ in range(number):
+                taken.append(self._pool.take())
+                stack.callback(taken[-1].close)
+            yield taken
+
+    def close(self) -> None:
+        """End every cell and the keeper. The next `run` would start them again."""
+        self._threads.shutdown(wait=False)
+        self._pool.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def make_job(
+    mode: str, program: str, limits: Limits, *, stdin: str = "", files: Mapping[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """What an inhabitant is handed. Raises `SandboxError` for a file name that would leave its folder."""
+    for name in files or {}:
+        if name.startswith("/") or ".." in name.split("/") or "\0" in name or not name:
+            raise SandboxError(f"file name {name!r}", fix="names of files are relative to the program's folder")
+    job = {"mode": mode, "source": program, "limits": limits.as_job(), "stdin": stdin, "files": dict(files or {})}
+    return {**job, **more}
+
+
+_shared: dict[BackendName, Sandbox] = {}
+_shared_lock = threading.Lock()
+
+
+def shared(backend: BackendName = "auto") -> Sandbox:
+    """The sandbox of this process, started at first use and ended with the process. One for each `backend` asked for."""
+    with _shared_lock:
+        if backend not in _shared:
+            _shared[backend] = Sandbox(backend=backend)
+            atexit.register(_shared[backend].close)
+        return _shared[backend]
