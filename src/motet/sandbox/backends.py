@@ -19,7 +19,7 @@ Op = tuple[str, str, str]
 
 _INSIDE = str(Path(__file__).with_name("inside"))
 _USERS = (61184, 4096)
-"""First and number of the user ids given to cells when the sandbox runs as root: one each, none of them a real user's."""
+"""First and number of the user ids given to cells when the sandbox runs as root: one each, none a real user's."""
 
 _BOOT = (
     "import sys, types\n"

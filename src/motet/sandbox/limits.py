@@ -15,10 +15,10 @@ Status = Literal["ok", "error", "timeout", "memory", "output"]
 class Limits:
     """Bounds of one program.
 
-    `wall_s` and `cpu_s`: seconds; `cpu_s` is that of each process, in whole seconds, rounded up. `memory_mb`: address space
-    of each process, interpreter included. `file_mb`: the size of one file. `output_kb`: standard output and error together,
-    and each value a call returns. `tasks`: processes and threads together. `fork`: without it the program may start
-    threads but no process, and `memory_mb` bounds the whole program; with it the bound is `tasks * memory_mb`.
+    `wall_s` and `cpu_s`: seconds; `cpu_s` is that of each process, in whole seconds, rounded up. `memory_mb`: address
+    space of each process, interpreter included. `file_mb`: the size of one file. `output_kb`: standard output and error
+    together, and each value a call returns. `tasks`: processes and threads together. `fork`: without it the program may
+    start threads but no process, and `memory_mb` bounds the whole program; with it the bound is `tasks * memory_mb`.
 
     Raises `SandboxError` for a bound that is not positive.
 
@@ -62,10 +62,10 @@ class Ran:
 
     - `ok`: it ended by itself with exit code 0. That says nothing of what it printed.
     - `error`: it ended with another code, or by a signal (`exit_code` is then minus the signal's number).
-    - `timeout`: it used up its wall or CPU time. `memory`: it ended because it got no more. `output`: it wrote too much.
+    - `timeout`: it used up its wall or CPU time. `memory`: it ended as it got no more. `output`: it wrote too much.
 
-    `stdout` and `stderr` are cut at the bound; bytes that are no UTF-8 become U+FFFD. `seconds` counts from the handing
-    over of the program to its end. `cpu_s` and `peak_mb` are those of the interpreter and the program together.
+    `stdout` and `stderr` are cut at the bound; bytes that are no UTF-8 become U+FFFD. `seconds` counts from handing the
+    program over to its end. `cpu_s` and `peak_mb` are those of the interpreter and the program together.
     """
 
     status: Status

@@ -6,30 +6,30 @@ import asyncio
 import atexit
 import os
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from motet.errors import SandboxError
 from motet.sandbox.backends import BackendName
+from motet.sandbox.checks import Test, TestResult, run_tests
+from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
 from motet.sandbox.pool import Cell, Pool
-from motet.sandbox.session import Watched, judge, watch
+from motet.sandbox.session import Watch, Watched, judge
 
 
 class Sandbox:
     """Runs untrusted Python programs, each in a fresh process behind a wall.
 
     The program sees a read-only interpreter and standard library, an empty environment, an empty private folder (its
-    working directory) and nothing else: no network, no other process, no file of the machine's users. Its end is reported
-    by a process that it cannot reach. `docs/sandbox.md` lists what holds it and what was tried against it.
+    working directory) and nothing else: no network, no other process, no file of the machine's users. Its end is
+    reported by a process that it cannot reach. `docs/sandbox.md` lists what holds it and what was tried against it.
 
     - `backend`: `auto` takes bubblewrap, else namespaces of the kernel, else refuses; `none` must be said aloud.
     - `limits`: the bounds unless `run` is given others. `disk_mb`: what the private folder holds.
-    - `parallel`: programs that run at a time (default: the processors of this machine); others wait their turn, and that
-      wait does not count against them. `warm`: cells kept ready (default: twice `parallel`).
+    - `parallel`: programs that run at a time (default: the processors of this machine); others wait their turn, which
+      does not count against them. `warm`: cells kept ready (default: twice `parallel`).
     - `paths`, `preload`: folders to import from beside the standard library, and modules of them loaded ahead.
 
     Usable from any thread, and as a context manager. Raises `SandboxError` where no backend works, and whenever the
@@ -73,11 +73,11 @@ class Sandbox:
         limits = limits or self.limits
         job = make_job("script", program, limits, stdin=stdin, files=files)
         with self.cells(1, limits) as (cell,):
-            started = time.monotonic()
-            cell.hand_over(job)
             one = Watched(cell, limits)
-            watch([one], started, limits.wall_s)
-            return judge(one, started, walled=self.backend != "none")
+            watch = Watch([one], limits.wall_s)
+            cell.hand_over(job)
+            watch.until_ended()
+            return judge(one, watch.started, walled=self.backend != "none")
 
     async def arun(
         self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None, limits: Limits | None = None
@@ -86,6 +86,22 @@ class Sandbox:
         loop = asyncio.get_running_loop()
         work = lambda: self.run(program, stdin=stdin, files=files, limits=limits)
         return await loop.run_in_executor(self._threads, work)
+
+    def run_tests(
+        self, program: str, tests: Sequence[Test], *, limits: Limits | None = None, stop_early: bool = False
+    ) -> tuple[TestResult, ...]:
+        """How `program` does on each of `tests`, in order, judged where it cannot reach (see `motet.sandbox.checks`).
+
+        `limits` hold for each test. With `stop_early`, nothing is run after the first test that did not pass.
+        """
+        return run_tests(self, program, tests, limits or self.limits, stop_early)
+
+    async def arun_tests(
+        self, program: str, tests: Sequence[Test], *, limits: Limits | None = None, stop_early: bool = False
+    ) -> tuple[TestResult, ...]:
+        """`run_tests` for an event loop."""
+        work = lambda: self.run_tests(program, tests, limits=limits, stop_early=stop_early)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @contextmanager
     def cells(self, number: int, limits: Limits) -> Iterator[list[Cell]]:
@@ -114,23 +130,12 @@ class Sandbox:
         self.close()
 
 
-def make_job(
-    mode: str, program: str, limits: Limits, *, stdin: str = "", files: Mapping[str, str] | None = None, **more: Any
-) -> dict[str, Any]:
-    """What an inhabitant is handed. Raises `SandboxError` for a file name that would leave its folder."""
-    for name in files or {}:
-        if name.startswith("/") or ".." in name.split("/") or "\0" in name or not name:
-            raise SandboxError(f"file name {name!r}", fix="names of files are relative to the program's folder")
-    job = {"mode": mode, "source": program, "limits": limits.as_job(), "stdin": stdin, "files": dict(files or {})}
-    return {**job, **more}
-
-
 _shared: dict[BackendName, Sandbox] = {}
 _shared_lock = threading.Lock()
 
 
 def shared(backend: BackendName = "auto") -> Sandbox:
-    """The sandbox of this process, started at first use and ended with the process. One for each `backend` asked for."""
+    """The sandbox of this process, started at first use, ended with the process; one for each `backend` asked for."""
     with _shared_lock:
         if backend not in _shared:
             _shared[backend] = Sandbox(backend=backend)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from motet.errors import SandboxError
-from motet.sandbox.inside.frames import FrameError, Frames
+from motet.sandbox.inside.frames import FrameError, Frames, frame
 from motet.sandbox.limits import Limits, Ran, Status
 from motet.sandbox.pool import Cell
 
-OnMessage = Callable[[Any], None]
+_PATIENCE_S = 10.0
+OnMessage = Callable[[bytes], None]
 
 
 @dataclass
 class Watched:
-    """One cell under watch. `on_message` gets each message of its line; None where the program has no line.
+    """One cell under watch. `on_message` gets each message of its line, unread; None where the program has no line.
+    `on_silence` is called when no more messages can come: the line closed, or what came was no message.
 
     `cause` says why it was ended from outside; `verdict` is what its watchman told.
     """
@@ -28,6 +31,7 @@ class Watched:
     cell: Cell
     limits: Limits
     on_message: OnMessage | None = None
+    on_silence: Callable[[], None] | None = None
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
     cause: str = ""
@@ -58,16 +62,30 @@ class Watched:
         return bool(data)
 
     def read_line(self) -> bool:
-        """Pass on the messages of its line; False once it is closed or unreadable."""
+        """Pass on the messages of its line; False once there is nothing, it is closed, or what comes is no message."""
         try:
-            data = self.cell.line.recv(1 << 16)
-            messages = self._line.feed(data)
+            data = self.cell.line.recv(1 << 16, socket.MSG_DONTWAIT)
+            messages = self._line.feed_raw(data)
+        except BlockingIOError:
+            return False
         except (OSError, FrameError):
             data, messages = b"", []
         for message in messages:
             if self.on_message is not None:
                 self.on_message(message)
+        if not data and self.on_silence is not None:
+            self.on_silence()
         return bool(data)
+
+    def say(self, body: bytes, within_s: float) -> None:
+        """Pass a message on to the cell. One that does not listen in time is ended as `timeout`."""
+        self.cell.line.settimeout(max(within_s, 0.01))
+        try:
+            self.cell.line.sendall(frame(body))
+        except TimeoutError:
+            self.end("timeout")
+        except OSError:  # it has ended; its watchman will say how
+            return
 
     def read_leash(self, now: float) -> None:
         """Take the watchman's word. Raises `SandboxError` if it ended without one."""
@@ -81,42 +99,56 @@ class Watched:
             self.verdict, self.ended = message, now
 
 
-def watch(watched: list[Watched], started: float, wall_s: float) -> None:
-    """Return when every cell has ended. What still runs after `wall_s` seconds is ended as `timeout`.
+class Watch:
+    """Watches cells until every one has ended. What still runs after `wall_s` seconds is ended as `timeout`."""
 
-    Raises `SandboxError` if a watchman disappears or does not end its cell in time.
-    """
-    deadline = started + wall_s
-    poll = select.poll()
-    whose: dict[int, Watched] = {}
-    for one in watched:
-        fds = [one.cell.leash.fileno(), one.cell.out, one.cell.err]
-        fds += [one.cell.line.fileno()] if one.on_message is not None else []
-        for fd in fds:
-            whose[fd] = one
-            poll.register(fd, select.POLLIN)
-    while any(one.verdict is None for one in watched):
-        now = time.monotonic()
-        if now > deadline:
-            for one in watched:
-                one.end("timeout")
-            if now > deadline + 10:
+    def __init__(self, watched: list[Watched], wall_s: float) -> None:
+        self._watched, self.wall_s = watched, wall_s
+        self.started = time.monotonic()
+        self._deadline = self.started + wall_s
+        self._poll = select.poll()
+        self._whose: dict[int, Watched] = {}
+        for one in watched:
+            fds = [one.cell.leash.fileno(), one.cell.out, one.cell.err]
+            for fd in fds + ([one.cell.line.fileno()] if one.on_message is not None else []):
+                self._whose[fd] = one
+                self._poll.register(fd, select.POLLIN)
+
+    @property
+    def left_s(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def extend(self) -> None:
+        """Give the cells `wall_s` seconds from now."""
+        self._deadline = time.monotonic() + self.wall_s
+
+    def until_ended(self) -> None:
+        """Return when every cell has ended. Raises `SandboxError` if a watchman vanishes or cannot end its cell."""
+        while any(one.verdict is None for one in self._watched):
+            left = self.left_s
+            if left <= 0:
+                for one in self._watched:
+                    one.end("timeout")
+            if left < -_PATIENCE_S:
                 raise SandboxError("a cell could not be ended")
-        left = deadline - now if now <= deadline else deadline + 11 - now
-        for fd, _ in poll.poll(left * 1000 + 1):
-            one = whose[fd]
-            if fd == one.cell.leash.fileno():
-                one.read_leash(time.monotonic())
-                poll.unregister(fd)
-            elif fd in (one.cell.out, one.cell.err):
-                if not one.read_output(fd):
-                    poll.unregister(fd)
-            elif not one.read_line():
-                poll.unregister(fd)
-    for one in watched:  # what was written before the end is in the pipes still
-        for fd in (one.cell.out, one.cell.err):
-            while one.read_output(fd):
+            for fd, _ in self._poll.poll((left if left > 0 else left + _PATIENCE_S) * 1000 + 1):
+                if not self._serve(fd, self._whose[fd]):
+                    self._poll.unregister(fd)
+        for one in self._watched:  # what was written before the end may not have been read yet
+            for fd in (one.cell.out, one.cell.err):
+                while one.read_output(fd):
+                    pass
+            while one.on_message is not None and one.read_line():
                 pass
+
+    def _serve(self, fd: int, one: Watched) -> bool:
+        """Take what `fd` has; False when no more can come."""
+        if fd == one.cell.leash.fileno():
+            one.read_leash(time.monotonic())
+            return False
+        if fd == one.cell.line.fileno():
+            return one.read_line()
+        return one.read_output(fd)
 
 
 def judge(one: Watched, started: float, *, walled: bool) -> Ran:

@@ -2,8 +2,8 @@
 
     keeper --fork--> watchman (new namespaces, holds the leash) --fork--> inhabitant (first process of the cell)
 
-The watchman is not visible to the inhabitant and holds the only descriptor on which a verdict is sent. The inhabitant is
-process 1 of its namespace: when it ends, the kernel ends everything it started.
+The watchman is not visible to the inhabitant and holds the only descriptor on which a verdict is sent. The inhabitant
+is process 1 of its namespace: when it ends, the kernel ends everything it started.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STACK_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Build:
-    """How cells are built. `root`: the keeper has the rights of the machine's root and gives each cell a user of its own.
+    """How cells are built. `root`: the keeper has the rights of the machine's root and gives each cell its own user.
 
     `walled`: namespaces are used at all; False is `sandbox: none`. `hide_proc`: /proc is there and must be covered.
     """
@@ -124,7 +124,7 @@ def _inhabit(build: Build, line: int, out: int, err: int, user: int, place: str)
         kernel.install_filter(build.with_fork if job["limits"]["fork"] else build.without_fork)
     except frames.FrameError:
         os._exit(0)  # nobody wants this cell any more
-    except BaseException as problem:
+    except BaseException as problem:  # noqa: BLE001  whatever it is, it must be told and end this process
         frames.send(_LINE, {"fault": f"cannot prepare a cell: {type(problem).__name__}: {problem}"})
         os._exit(1)
     program.run(job, _LINE)
@@ -140,7 +140,7 @@ def _keep_only(line: int, out: int, err: int) -> None:
 
 
 def _limit(build: Build, limits: dict[str, Any]) -> None:
-    """Resource limits of each process of the cell. The stack may grow further than usual: deep recursion is no crime."""
+    """Resource limits of each process of the cell. The stack may grow further than usual, for deep recursion."""
     bounds = {
         resource.RLIMIT_AS: limits["memory_bytes"],
         resource.RLIMIT_CPU: limits["cpu_s"],

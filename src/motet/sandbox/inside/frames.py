@@ -21,12 +21,16 @@ def pack(message: Any) -> bytes:
     >>> pack({"a": 1})
     b'\\x00\\x00\\x00\\x08{"a": 1}'
     """
-    body = json.dumps(message).encode()
+    return frame(json.dumps(message).encode())
+
+
+def frame(body: bytes) -> bytes:
+    """Bytes that are a message already, with their length before them."""
     return _LENGTH.pack(len(body)) + body
 
 
 class Frames:
-    """Cuts a stream of bytes into messages, whatever pieces it arrives in. A longer frame than `limit` bytes is refused.
+    """Cuts a stream of bytes into messages, whatever pieces it arrives in. A frame over `limit` bytes is refused.
 
     >>> frames = Frames(100)
     >>> data = pack([1]) + pack("two")
@@ -39,6 +43,10 @@ class Frames:
 
     def feed(self, data: bytes) -> list[Any]:
         """The messages that are complete now. Raises `FrameError` for a frame too long or no JSON."""
+        return [parse(body) for body in self.feed_raw(data)]
+
+    def feed_raw(self, data: bytes) -> list[bytes]:
+        """As `feed`, with the messages unread."""
         self._held += data
         found = []
         while len(self._held) >= _LENGTH.size:
@@ -47,13 +55,17 @@ class Frames:
                 raise FrameError(f"a message of {length} bytes; at most {self._limit} are read")
             if len(self._held) < _LENGTH.size + length:
                 break
-            body = bytes(self._held[_LENGTH.size : _LENGTH.size + length])
+            found.append(bytes(self._held[_LENGTH.size : _LENGTH.size + length]))
             del self._held[: _LENGTH.size + length]
-            try:
-                found.append(json.loads(body))
-            except (ValueError, RecursionError) as problem:
-                raise FrameError(f"no message: {problem}") from None
         return found
+
+
+def parse(body: bytes) -> Any:
+    """One message from its bytes. Raises `FrameError` for no JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as problem:
+        raise FrameError(f"no message: {problem}") from None
 
 
 def send(fd: int, message: Any) -> None:
@@ -66,13 +78,13 @@ def send(fd: int, message: Any) -> None:
 def receive(fd: int) -> Any:
     """Read one message from a blocking descriptor. Raises `FrameError` when the other side has closed."""
     (length,) = _LENGTH.unpack(_exactly(fd, _LENGTH.size))
-    return json.loads(_exactly(fd, length))
+    return parse(_exactly(fd, length))
 
 
 def receive_from(line: socket.socket) -> Any:
     """Read one message from a socket that has a time limit; no byte more than that message."""
     (length,) = _LENGTH.unpack(_from(line, _LENGTH.size))
-    return json.loads(_from(line, length))
+    return parse(_from(line, length))
 
 
 def _from(line: socket.socket, length: int) -> bytes:

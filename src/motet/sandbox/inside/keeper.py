@@ -20,10 +20,24 @@ from typing import Any
 from motet.sandbox.inside import cell, wall
 
 MODULES = (
-    "abc array atexit bisect builtins cmath collections contextlib copy ctypes dataclasses datetime decimal enum fractions "
-    "functools hashlib heapq inspect io itertools json keyword linecache math numbers operator queue random re statistics "
-    "string struct textwrap threading time traceback types typing"
-).split()
+    *("abc", "array", "atexit", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "ctypes"),
+    *("dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "inspect", "io"),
+    *(
+        "itertools",
+        "json",
+        "keyword",
+        "linecache",
+        "math",
+        "numbers",
+        "operator",
+        "queue",
+        "random",
+        "re",
+        "statistics",
+    ),
+    *("string", "struct", "textwrap", "threading", "time", "traceback", "types", "typing"),
+)
+"""Loaded before cells are forked, because programs import them."""
 
 
 def main(control_fd: int) -> None:
@@ -40,8 +54,8 @@ def main(control_fd: int) -> None:
         build = cell.make_build(config)
         if config["view"] is not None:
             wall.build([(kind, source, place) for kind, source, place in config["view"]], root=config["root"])
-        _forget_path(config["paths"])
-    except BaseException as problem:
+        sys.argv[:] = ["main.py"]
+    except BaseException as problem:  # noqa: BLE001  whatever it is, the other side must be told
         control.send(json.dumps({"fault": f"{type(problem).__name__}: {problem}"}).encode())
         os._exit(1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -50,12 +64,6 @@ def main(control_fd: int) -> None:
     gc.freeze()
     control.send(b'{"ready": true}')
     _serve(control, build)
-
-
-def _forget_path(paths: list[str]) -> None:
-    """Programs import from the standard library and the given paths, not from where this file lies."""
-    sys.path[:] = [entry for entry in sys.path if entry and os.path.isdir(entry)]
-    sys.argv[:] = ["main.py"]
 
 
 def _serve(control: socket.socket, build: cell.Build) -> None:
@@ -67,7 +75,8 @@ def _serve(control: socket.socket, build: cell.Build) -> None:
         if os.fork() == 0:
             control.close()
             with contextlib.suppress(OSError):  # the other side is gone: nobody to tell
-                cell.watch(build, *fds, order["user"])
+                leash, line, out, err = fds
+                cell.watch(build, leash, line, out, err, order["user"])
             os._exit(0)
         for fd in fds:
             os.close(fd)

@@ -13,13 +13,25 @@ _MOST_ITEMS = 100_000
 
 
 class PlainError(Exception):
-    """A value that is not plain, or text that stands for none."""
+    """Text that stands for no plain value."""
+
+
+class Opaque:
+    """What is left of a value that is not plain: whether it was true, and its looks. Equal to nothing but itself."""
+
+    def __init__(self, kind: str, text: str, truth: bool) -> None:
+        self.kind, self._text, self._truth = kind, text, truth
+
+    def __bool__(self) -> bool:
+        return self._truth
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 def encode(value: Any) -> Any:
-    """`value` as something JSON holds. Subclasses become their plain base; an iterator becomes its items.
-
-    Raises `PlainError` for any other type, and `RecursionError` for a value that holds itself.
+    """`value` as something JSON holds. Subclasses become their plain base; an iterator becomes its items; anything else
+    becomes an `Opaque`. Raises `RecursionError` for a value that holds itself.
 
     >>> encode((1, {"a": 2.5, (3,): None}))
     {'t': [1, {'d': [['a', {'f': '0x1.4000000000000p+1'}], [{'t': [3]}, None]]}]}
@@ -41,7 +53,7 @@ def encode(value: Any) -> Any:
             return {tag: [encode(item) for _, item in zip(range(_MOST_ITEMS), value)]}
     if isinstance(value, (bytes, bytearray)):
         return {"b": value.hex()}
-    raise PlainError(f"a {type(value).__name__} is no plain value")
+    return {"o": [type(value).__name__, f"{value!r:.200}", bool(value)]}
 
 
 def decode(form: Any) -> Any:
@@ -62,7 +74,7 @@ def decode(form: Any) -> Any:
         if tag in _DECODERS:
             try:
                 return _DECODERS[tag](body)
-            except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+            except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as problem:
                 raise PlainError(f"no plain value: {problem}") from None
     raise PlainError("no plain value")
 
@@ -73,14 +85,36 @@ def _items(body: Any) -> list[Any]:
     return [decode(item) for item in body]
 
 
+def _opaque(body: Any) -> Opaque:
+    name, text, truth = body
+    return Opaque(str(name), str(text), truth is True)
+
+
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "i": lambda body: int(body, 16),
     "f": float.fromhex,
-    "c": lambda body: complex(*(float.fromhex(part) for part in body)),
+    "c": lambda body: complex(float.fromhex(body[0]), float.fromhex(body[1])),
     "d": lambda body: {decode(key): decode(item) for key, item in body},
     "t": lambda body: tuple(_items(body)),
     "s": lambda body: set(_items(body)),
     "z": lambda body: frozenset(_items(body)),
     "q": lambda body: iter(_items(body)),
     "b": bytes.fromhex,
+    "o": _opaque,
 }
+
+
+def same(got: Any, wanted: Any, tolerance: float = 0.0) -> bool:
+    """Whether two plain values are equal; a tuple and a list of the same items are. Numbers may differ by `tolerance`,
+    absolute or relative, whichever allows more.
+
+    >>> same([1, (2, 3)], [1, [2, 3]]), same([1], [1, 2]), same(0.1 + 0.2, 0.3), same(0.1 + 0.2, 0.3, 1e-9)
+    (True, False, False, True)
+    """
+    if isinstance(got, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return len(got) == len(wanted) and all(same(a, b, tolerance) for a, b in zip(got, wanted))
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        return got.keys() == wanted.keys() and all(same(got[key], wanted[key], tolerance) for key in got)
+    if tolerance and isinstance(got, (int, float)) and isinstance(wanted, (int, float)):
+        return got == wanted or abs(got - wanted) <= tolerance * max(1.0, abs(wanted))
+    return bool(got == wanted)

@@ -1,7 +1,8 @@
 """Runs the program in its cell, in one of three ways. From here on nothing that happens in this process is trusted.
 
 `script`: as `python main.py`. `calls`: defines the program's functions, then answers calls to them over the line.
-`check`: runs a task's own tests, with the functions under test being calls to another cell.
+`check` and `compare`: the other side of `calls`, in a cell without the program: runs a task's own tests, or makes calls
+and compares what comes back. Only plain values come from the program, so nothing of it can reach the comparison.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any
 from motet.sandbox.inside import frames, plain
 
 _exit = os._exit
-_MEMORY = 512 << 10
 
 
 def prepare(job: dict[str, Any]) -> None:
@@ -41,14 +41,14 @@ def run(job: dict[str, Any], line: int) -> None:
     """Run the job; the process ends here."""
     code = 1
     try:
-        sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)
-        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
+        sys.stdin = os.fdopen(0, encoding="utf-8", errors="replace", closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False)
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
         if job["mode"] == "script":
             os.close(line)
         sys.path.insert(0, os.getcwd())
-        code = {"script": _script, "calls": _calls, "check": _check}[job["mode"]](job, line)
+        code = _MODES[job["mode"]](job, line)
         _finish()
     finally:
         _exit(code & 0xFF)
@@ -70,16 +70,16 @@ def _module(name: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def _execute(source: str, namespace: dict[str, Any], filename: str = "main.py") -> int:
+def _execute(source: str | types.CodeType, namespace: dict[str, Any]) -> int:
     """Run `source`; its exit code, with the traceback on standard error as Python writes it."""
     try:
-        exec(compile(source, filename, "exec"), namespace)
+        exec(compile(source, "main.py", "exec") if isinstance(source, str) else source, namespace)
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
-        print(stop.code, file=sys.stderr)
+        sys.stderr.write(f"{stop.code}\n")
         return 1
-    except BaseException as problem:
+    except BaseException as problem:  # noqa: BLE001  as an interpreter does
         _show(problem)
         return 1
     return 0
@@ -117,21 +117,47 @@ def _answer(request: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any
         arguments = [plain.decode(form) for form in request["arguments"]]
         named = {name: plain.decode(form) for name, form in request["named"].items()}
         return {"value": plain.encode(function(*arguments, **named))}
-    except BaseException as problem:
+    except BaseException as problem:  # noqa: BLE001  the answer says what was raised
         _show(problem)
         return {"error": f"{type(problem).__name__}: {problem}"[:2000], "kind": type(problem).__name__}
 
 
 def _check(job: dict[str, Any], line: int) -> int:
-    """Run the task's tests here; the program itself is in another cell and only plain values come from it."""
+    """Run the task's tests; exit code 0 says that they passed. Tests that cannot run at all are told as a fault."""
     namespace = _module("__main__")
-    code = _execute(job["setup"], namespace, "setup.py")
-    if code:
-        frames.send(line, {"fault": "the setup of the tests failed"})
-        return code
+    try:
+        tests = compile(job["source"], "tests.py", "exec")
+        exec(compile(job["setup"], "setup.py", "exec"), namespace)
+    except BaseException as problem:  # noqa: BLE001  told as a fault, raised on the other side
+        _show(problem)
+        frames.send(line, {"fault": f"the task's own tests do not run: {type(problem).__name__}: {problem}"})
+        return 1
     for name in job["functions"] or called(job["source"], namespace):
         namespace[name] = _remote(name, line)
-    return _execute(job["source"], namespace, "tests.py")
+    return _execute(tests, namespace)
+
+
+def _compare(job: dict[str, Any], line: int) -> int:
+    """Make each call in turn and tell {"test": index, "status", "detail"} of it."""
+    for index, call in enumerate(job["calls"]):
+        try:
+            answer = _ask(call["function"], call["arguments"], call["named"], line)
+        except frames.FrameError:
+            return 0
+        status, detail = _compared(answer, call["expected"], call["tolerance"])
+        frames.send(line, {"test": index, "status": status, "detail": detail})
+    return 0
+
+
+def _compared(answer: Any, expected: Any, tolerance: float) -> tuple[str, str]:
+    if not isinstance(answer, dict) or "value" not in answer:
+        return "error", str(answer.get("error") if isinstance(answer, dict) else "no answer")[:2000]
+    try:
+        got, wanted = plain.decode(answer["value"]), plain.decode(expected)
+        same = plain.same(got, wanted, tolerance)
+        return ("passed", "") if same else ("wrong", f"got {got!r:.200}, expected {wanted!r:.200}")
+    except (plain.PlainError, RecursionError, ValueError) as problem:
+        return "error", f"no plain value came back: {problem}"
 
 
 def called(source: str, known: dict[str, Any]) -> list[str]:
@@ -140,30 +166,34 @@ def called(source: str, known: dict[str, Any]) -> list[str]:
     >>> called("assert set(f(1)) == {g(2)}", {"g": None})
     ['f']
     """
-    tree = ast.parse(source)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own |= {argument.arg for argument in ast.walk(tree) if isinstance(argument, ast.arg)}
-    own |= {(n.asname or n.name).split(".")[0] for i in ast.walk(tree) if isinstance(i, (ast.Import, ast.ImportFrom))
-            for n in i.names}  # fmt: skip
-    uses = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    return [name for name in dict.fromkeys(uses) if name not in own and name not in known and not hasattr(builtins, name)]
+    nodes = list(ast.walk(ast.parse(source)))
+    own = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {(node.asname or node.name).split(".")[0] for node in nodes if isinstance(node, ast.alias)}
+    uses = [node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [name for name in dict.fromkeys(uses) if name not in own | set(known) and not hasattr(builtins, name)]
+
+
+def _ask(function: str, arguments: list[Any], named: dict[str, Any], line: int) -> Any:
+    frames.send(line, {"function": function, "arguments": arguments, "named": named})
+    return frames.receive(line)
 
 
 def _remote(name: str, line: int) -> Any:
+    """A stand-in for the program's function `name`: a call to the other cell. Raises by name what the other raised."""
+
     def call(*arguments: Any, **named: Any) -> Any:
-        request = {
-            "function": name,
-            "arguments": [plain.encode(value) for value in arguments],
-            "named": {key: plain.encode(value) for key, value in named.items()},
-        }
-        frames.send(line, request)
-        answer = frames.receive(line)
-        if "error" in answer:
-            kind = getattr(builtins, str(answer.get("kind")), None)
-            known = isinstance(kind, type) and issubclass(kind, Exception)
-            raise (kind if known else RuntimeError)(answer["error"])  # type: ignore[misc]
-        return plain.decode(answer.get("value"))
+        forms = {key: plain.encode(value) for key, value in named.items()}
+        answer = _ask(name, [plain.encode(value) for value in arguments], forms, line)
+        if "value" in answer:
+            return plain.decode(answer["value"])
+        kind = getattr(builtins, str(answer.get("kind")), None)
+        known = isinstance(kind, type) and issubclass(kind, Exception)
+        raise (kind if known else RuntimeError)(str(answer.get("error")))  # type: ignore[misc]
 
     call.__name__ = name
     return call
+
+
+_MODES = {"script": _script, "calls": _calls, "check": _check, "compare": _compare}

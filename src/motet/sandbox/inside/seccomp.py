@@ -1,8 +1,8 @@
 """The system calls a program may not make, as a classic BPF filter.
 
 The filter refuses (EPERM) whatever would reach another process's memory, change mounts, namespaces or the machine, open
-a socket, or keep memory that no limit counts. `clone3` is answered with ENOSYS, which libraries take as a kernel without
-it, so that the flags of `clone` can be read. A program built for another instruction set of the machine is killed.
+a socket, or keep memory that no limit counts. `clone3` is answered with ENOSYS, which libraries take as a kernel that
+lacks it, so that the flags of `clone` can be read. A program of another instruction set of the machine is killed.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ or ("proc", "", place)."""
 
 
 def build(view: list[Op], *, root: bool) -> None:
-    """Put this process behind a wall that shows `view` and nothing else, with no network; return in a new first process.
+    """Put this process behind a wall that shows `view` and no more, without network; return in a new first process.
 
     `root`: this process has the rights already; otherwise a user namespace gives them. The calling process stays
     outside, waits for the new one and ends as it ends.
@@ -55,9 +55,11 @@ def _show_only(view: list[Op]) -> None:
     for kind, source, place in view:
         _show(kind, f"/old{source}" if kind in ("bind", "device") else source, f"/new{place}")
     kernel.read_only("/new")
-    for kind, source, place in view:
-        if kind == "device":  # what is read-only must not forbid devices here
+    for kind, source, place in view:  # after the rest became read-only and lost its devices
+        if kind == "device":
             kernel.mount(f"/old{source}", f"/new{place}", "", kernel.BIND)
+        elif kind == "proc":
+            kernel.mount("proc", f"/new{place}", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
     kernel.unmount("/old")
     os.chdir("/new")
     kernel.pivot_root(".", ".")
@@ -66,14 +68,12 @@ def _show_only(view: list[Op]) -> None:
 
 
 def _show(kind: str, source: str, place: str) -> None:
-    if kind == "dir" or kind == "proc" or (kind == "bind" and os.path.isdir(source)):
+    if kind in ("dir", "proc") or (kind == "bind" and os.path.isdir(source)):
         os.makedirs(place, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(place), exist_ok=True)
     if kind == "link":
         os.symlink(source, place)
-    elif kind == "proc":
-        kernel.mount("proc", place, "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
     elif kind in ("bind", "device"):
         if not os.path.isdir(source):
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o444))
