@@ -1,7 +1,7 @@
 """The rules by which `measure_answers.py` rewrites a right answer, and by which it misses it narrowly.
 
-Each rule is plain text surgery on the right answer of the data set. None uses the reader of the checker: numbers are read
-by `fractions` and regular expressions of its own. A rule that does not apply to an answer gives nothing.
+Each rule is plain text surgery on the right answer of the data set. None uses the reader of the checker: numbers are
+read by `fractions` and regular expressions of its own. A rule that does not apply to an answer gives nothing.
 """
 
 from __future__ import annotations
@@ -136,12 +136,12 @@ def _numbers(task: Answered, text: str) -> Made:
         yield "A17 last number", f"Out of 12 we keep {decimal(value) or f'{value.numerator}/{value.denominator}'}."
         if re.search(r"(?i)\bpercent", task.question):
             yield "A18 percent sign", boxed(rf"{text}\%")
-        elif (exact := decimal(value * 100)) is not None and not whole:
+        elif (exact := decimal(value * 100)) is not None and not whole and task.unit != "%":
             yield "A18 percent sign", boxed(rf"{exact}\%")
     if is_single(task) and value is None:
         yield "A19 times two by two", boxed(rf"\frac{{2\left({text}\right)}}{{2}}")
         yield "A20 minus of minus", boxed(rf"-\left(-\left({text}\right)\right)")
-    if found := re.fullmatch(r"([^+(){}\\-]+) ?\+ ?([^+(){}-]+)", text):
+    if found := re.fullmatch(r"([^+(){}=\\-]+) ?\+ ?([^+(){}=-]+)", text):
         yield "A21 terms swapped", boxed(f"{found[2]} + {found[1]}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,7 +23,21 @@ BUILTIN = {
     "gsm8k": "motet.tasks.math_sets:GSM8K",
     "dapo_math": "motet.tasks.math_sets:DapoMath",
     "polaris": "motet.tasks.math_sets:Polaris",
+    "humaneval": "motet.tasks.code_sets:HumanEval",
+    "mbpp": "motet.tasks.code_sets:MBPP",
+    "apps": "motet.tasks.code_sets:APPS",
+    "code_contests": "motet.tasks.code_sets:CodeContests",
+    "livecodebench_v5": "motet.tasks.code_sets:LiveCodeBenchV5",
+    "livecodebench_v6": "motet.tasks.code_sets:LiveCodeBenchV6",
+    "deepcoder": "motet.tasks.code_sets:DeepCoder",
+    "stdin_problems": "motet.tasks.code_sets:StdinProblems",
 }
+
+SOURCES = {
+    "reasoning_gym": "motet.tasks.reasoning_gym_sets:ReasoningGym",
+    "verifiers": "motet.tasks.verifiers_sets:Verifiers",
+}
+"""`source:name` is a task set that another package makes; the name is the first argument of the class."""
 
 ENDLESS = 2**31
 """Indices drawn from an endless split lie below this."""
@@ -128,12 +143,16 @@ def _uniform(*parts: object) -> float:
 
 
 def find_task_set(name: str) -> Any:
-    """The task set class of a built-in name, an entry point of group `motet.tasks`, or `package.module:Class`.
+    """What makes the task set of a built-in name, of `reasoning_gym:<name>` or `verifiers:<id>`, of an entry point of
+    group `motet.tasks`, or of `package.module:Class`.
 
     >>> find_task_set("plan_pth")
     Traceback (most recent call last):
     motet.errors.ConfigError: no task set called 'plan_pth'. To fix it: did you mean 'plan_path'?
     """
+    source, _, rest = name.partition(":")
+    if rest and source in SOURCES:
+        return partial(find("task set", source, SOURCES, "motet.tasks"), rest)
     return find("task set", name, BUILTIN, "motet.tasks")
 
 

@@ -44,27 +44,35 @@ class LeftOut(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HubId:
-    """Where a set lives on the hub: `hub:owner/name`, then `:config` and `:split` where needed.
+    """Where a set lives on the hub: `hub:owner/name`, then `:config` and `:split` where needed; or
+    `hub:owner/name@file+file`, JSON-lines files of its repository.
 
-    >>> str(HubId.read("hub:openai/gsm8k:main:test"))
-    'hub:openai/gsm8k:main:test'
+    >>> HubId.read("hub:openai/gsm8k:main:test").split, HubId.read("hub:a/b@one.jsonl+two.jsonl").files
+    ('test', ('one.jsonl', 'two.jsonl'))
     """
 
     name: str
     config: str = ""
-    split: str = ""
+    split: str = "train"
+    files: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, text: str) -> HubId:
-        name, *rest = text.removeprefix(HUB).split(":")
-        if not name or len(rest) > 2:
-            raise ConfigError(f"hub id is {text!r}", fix="write hub:owner/name, hub:owner/name:config:split")
-        return cls(name, *rest)
-
-    def __str__(self) -> str:
-        return HUB + ":".join(
-            [self.name, *([self.config, self.split] if self.split else [self.config] * bool(self.config))]
+        head, _, files = text.removeprefix(HUB).partition("@")
+        name, *rest = head.split(":")
+        if not name or len(rest) > 2 or (rest and files):
+            fix = "write hub:owner/name, hub:owner/name:config:split or hub:owner/name@file.jsonl"
+            raise ConfigError(f"hub id is {text!r}", fix=fix)
+        return cls(
+            name, rest[0] if rest else "", rest[1] if len(rest) > 1 else "train", tuple(filter(None, files.split("+")))
         )
+
+    def load(self, datasets: Any) -> Any:
+        """The rows, by the library `datasets`."""
+        if not self.files:
+            return datasets.load_dataset(self.name, self.config or None, split=self.split)
+        paths = [f"hf://datasets/{self.name}/{file}" for file in self.files]
+        return datasets.load_dataset("json", data_files=paths, split="train")
 
 
 def read_rows(source: str, make: str, task_set: str) -> Iterator[tuple[Place, Row]]:
@@ -73,9 +81,21 @@ def read_rows(source: str, make: str, task_set: str) -> Iterator[tuple[Place, Ro
     Raises `TaskError` naming the path, for a missing or empty file, text that is no JSON, or a row that is no object.
     """
     if source.startswith(HUB):
-        yield from _from_hub(HubId.read(source), task_set)
+        yield from _from_hub(source, task_set)
         return
+    for path in paths_of(source):
+        yield from _from_file(path, make, task_set)
+
+
+def paths_of(source: str) -> list[Path]:
+    """The files that `source` names; a name with `*` stands for all that fit, in order of name."""
     path = Path(source)
+    if "*" not in path.name:
+        return [path]
+    return sorted(path.parent.glob(path.name)) or [path]
+
+
+def _from_file(path: Path, make: str, task_set: str) -> Iterator[tuple[Place, Row]]:
     where: dict[str, object] = {"task_set": task_set}
     how = f"run: {make}" if make else "write one JSON object per line to it"
     if not path.is_file():
@@ -125,16 +145,15 @@ def _from_parquet(path: Path) -> Iterator[tuple[Place, Any]]:
             yield Place(str(path), line), row
 
 
-def _from_hub(hub: HubId, task_set: str) -> Iterator[tuple[Place, Row]]:
+def _from_hub(source: str, task_set: str) -> Iterator[tuple[Place, Row]]:
     datasets = extra("datasets", "datasets", "hub")
     try:
-        rows = datasets.load_dataset(hub.name, hub.config or None, split=hub.split or "train")
+        rows = HubId.read(source).load(datasets)
     except (OSError, ValueError, RuntimeError) as error:  # the kinds that a missing net, id, config or split takes
-        raise TaskError(
-            f"cannot load {hub}: {error}", where={"task_set": task_set}, fix="check the id and the net, or give a file"
-        ) from error
+        fix = "check the id and the net, or give a file"
+        raise TaskError(f"cannot load {source}: {error}", where={"task_set": task_set}, fix=fix) from error
     for line, row in enumerate(rows, start=1):
-        yield Place(str(hub), line), dict(row)
+        yield Place(source, line), dict(row)
 
 
 def extra(module: str, package: str, name: str) -> Any:
@@ -197,9 +216,10 @@ class RowTasks:
         if not self.splits:
             raise ConfigError("no split has a source", where=where, fix="set train, validation or test to a file")
         for split, source in sources.items():
-            if not source.startswith(HUB) and not Path(source).is_file():
-                how = f"run: {make}" if make else f"put the file there, or set {split} to hub"
-                raise TaskError(f"no data file {source}", where=where, fix=how)
+            for path in [] if source.startswith(HUB) else paths_of(source):
+                if not path.is_file():
+                    how = f"run: {make}" if make else f"put the file there, or set {split} to hub"
+                    raise TaskError(f"no data file {path}", where=where, fix=how)
         self._rows: dict[str, tuple[Any, ...]] | None = None
 
     def size(self, split: str) -> int | None:

@@ -12,7 +12,7 @@ _SIGNS = {
 }  # fmt: skip
 _SYMBOLS = re.compile("|".join(_SIGNS))
 _THOUSANDS = re.compile(r"(?<=\d)(?:,\\!|\{,\}|\\,)\s*(?=\d{3}(?!\d))")
-_SPACING = re.compile(r"\\(?:[!,;:> ]|quad\b|qquad\b|thinspace\b|displaystyle\b|limits\b)|~")
+_SPACING = re.compile(r"(?<!\\)\\(?:[!,;:> ]|quad\b|qquad\b|thinspace\b|displaystyle\b|limits\b)|~")
 _SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?")
 _WORDS = re.compile(r"\\(?:text|mbox|mathrm|textrm|textbf|textit|mathbf|operatorname|rm|bf)\*?\s*\{([^{}]*)\}")
 _RENAMED = {

@@ -28,7 +28,7 @@ class Shape:
     r"""One answer.
 
     `kind` is `value` (a number or expression), `text`, `list` (any order, braces or none), `tuple` (brackets in
-    `mark`), `union`, `matrix` (rows in `items`, `mark` the number of columns), `relation` (`mark` the sign, `name` its
+    `mark`), `union`, `matrix` (cells in `items`, `mark` the number of columns), `relation` (`mark` the sign, `name` its
     left), `equation` (two items: its sides), `based` (`mark` the base). `name` is what stood left of `=` or `\in`.
     """
 
@@ -79,7 +79,8 @@ def _bracketed(text: str) -> Shape | None:
     if matrix := _MATRIX.fullmatch(text):
         rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]*\])?", matrix.group(2)) if row.strip()]
         flat = tuple(shape(cell) for row in rows for cell in row)
-        return Shape("matrix", text, flat, f"{matrix.group(1)[:1]}{len(rows[0]) if rows else 0}")
+        kind = "|" if matrix.group(1)[0] in "vV" else ""
+        return Shape("matrix", text, flat, f"{kind}{len(rows[0]) if rows else 0}")
     if text.startswith(r"\{") and text.endswith(r"\}") and r"\{" not in text[2:]:
         inner = shape(text[2:-2].strip(), many=True)
         return inner if inner.kind == "list" and not inner.name else Shape("list", text, (inner,))

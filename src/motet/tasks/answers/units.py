@@ -46,6 +46,10 @@ def quantity(text: str) -> Quantity:
     (Fraction(1000000, 1), 'inch^2', '')
     """
     text, money = _money(text)
+    if r"^\circ" in text.removesuffix(r"^\circ"):
+        if re.search(r"\\(?:sin|cos|tan|cot|sec|csc)", text):
+            return Quantity(text.replace(r"^\circ", r" \cdot \frac{\pi}{180}"))
+        return Quantity(text.replace(r"^\circ", ""), "degree")
     found = _TAIL.fullmatch(text)
     if not found:
         return Quantity(text, money)
