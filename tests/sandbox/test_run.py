@@ -98,6 +98,11 @@ def test_modules_can_be_added_from_a_folder(sandbox: Sandbox, tmp_path):
         assert other.run("import extra_module; print(extra_module.value)").stdout == "7\n"
 
 
+def test_modules_that_no_one_loaded_ahead_can_be_imported(each: Sandbox):
+    ran = each.run("import configparser, sqlite3, xml.etree.ElementTree, email.message, tempfile, pathlib; print('fine')")
+    assert ran.stdout == "fine\n", ran.stderr
+
+
 @pytest.mark.parametrize("name", ["/etc/x", "../x", "a/../../x", ""])
 def test_a_file_outside_the_programs_folder_is_refused(sandbox: Sandbox, name: str):
     with pytest.raises(SandboxError, match="file name"):

@@ -50,6 +50,8 @@ def unavailable(name: str) -> str | None:
     """Why this backend cannot even be tried here, or None."""
     if sys.platform != "linux" or not seccomp.supported(platform.machine()):
         return f"needs Linux on x86_64 or aarch64, this is {sys.platform} on {platform.machine()}"
+    if name != "none" and _interpreter().startswith("/tmp/"):
+        return "the interpreter lies below /tmp, which every program covers with its own; move it"
     if name == "bubblewrap" and shutil.which("bwrap") is None:
         return "the program bwrap is not installed"
     return None
@@ -65,7 +67,7 @@ def start(name: str, fd: int, *, disk_mb: int, paths: tuple[str, ...], preload: 
         "root": root and walled,
         "proc": walled and not root,
         "disk_bytes": disk_mb << 20,
-        "paths": list(paths),
+        "paths": _places(paths) if walled else list(paths),
         "preload": list(preload),
         "view": view if name == "namespaces" else None,
     }
@@ -101,7 +103,7 @@ def _view(paths: tuple[str, ...], *, proc: bool) -> list[Op]:
     """All that is visible behind the wall: interpreter, standard library, shared libraries, five devices, /tmp."""
     base = os.path.realpath(sys.base_prefix)
     wanted = ["/usr/lib", "/usr/lib64", "/etc/ld.so.cache", os.path.join(base, "lib"), sysconfig.get_path("stdlib")]
-    wanted += [sysconfig.get_path("platstdlib", vars={"platbase": base}), _interpreter(), *paths]
+    wanted += [sysconfig.get_path("platstdlib", vars={"platbase": base}), _interpreter()]
     view: list[Op] = []
     for top in ("/lib", "/lib64"):
         if os.path.islink(top):
@@ -114,9 +116,25 @@ def _view(paths: tuple[str, ...], *, proc: bool) -> list[Op]:
             shown.append(path)
             view.append(("bind", path, path))
     view.append(("bind", _INSIDE, "/inside"))
+    view += [("bind", os.path.abspath(path), place) for path, place in zip(paths, _places(paths))]
     view += [("device", f"/dev/{name}", f"/dev/{name}") for name in ("null", "zero", "full", "random", "urandom")]
     view += [("link", "/tmp", "/dev/shm"), ("dir", "", "/tmp")]
     return [*view, ("proc", "", "/proc")] if proc else view
+
+
+def _folders(view: list[Op]) -> list[str]:
+    """Every folder above what is shown, outermost first.
+
+    >>> _folders([("bind", "/x", "/usr/lib"), ("dir", "", "/tmp")])
+    ['/usr']
+    """
+    above = {str(parent) for _, _, place in view for parent in Path(place).parents}
+    return sorted(above - {"/"}, key=len)
+
+
+def _places(paths: tuple[str, ...]) -> list[str]:
+    """Where the user's folders appear: never below /tmp, which each cell covers with its own."""
+    return [f"/paths/{index}" for index in range(len(paths))]
 
 
 def _bubblewrap(view: list[Op], *, root: bool) -> list[str]:
@@ -128,6 +146,8 @@ def _bubblewrap(view: list[Op], *, root: bool) -> list[str]:
             words += ["--cap-add", f"CAP_{capability}"]
     else:
         words += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
+    for folder in _folders(view):  # those that bubblewrap makes of itself can be read by their owner alone
+        words += ["--dir", folder]
     flag = {"bind": "--ro-bind", "device": "--dev-bind", "link": "--symlink"}
     for kind, source, place in view:
         if kind in flag:

@@ -119,9 +119,10 @@ class Sandbox:
             yield taken
 
     def close(self) -> None:
-        """End every cell and the keeper. The next `run` would start them again."""
-        self._threads.shutdown(wait=False)
+        """End every cell and the keeper. The next `run` starts them again."""
         self._pool.close()
+        self._threads.shutdown(wait=False)
+        self._threads = ThreadPoolExecutor(self.parallel, thread_name_prefix="motet-sandbox")
 
     def __enter__(self) -> Sandbox:
         return self

@@ -46,14 +46,14 @@ def main(control_fd: int) -> None:
     config = json.loads(control.recv(1 << 16))
     os.environ.clear()
     try:
+        if config["view"] is not None:
+            wall.build([(kind, source, place) for kind, source, place in config["view"]], root=config["root"])
         for name in MODULES:
             importlib.import_module(name)
         sys.path.extend(config["paths"])
         for name in config["preload"]:
             importlib.import_module(name)
         build = cell.make_build(config)
-        if config["view"] is not None:
-            wall.build([(kind, source, place) for kind, source, place in config["view"]], root=config["root"])
         sys.argv[:] = ["main.py"]
     except BaseException as problem:  # noqa: BLE001  whatever it is, the other side must be told
         control.send(json.dumps({"fault": f"{type(problem).__name__}: {problem}"}).encode())
