@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile_programs import SECRET
 
-QUICK = Limits(wall_s=1.5, cpu_s=1, memory_mb=256, file_mb=4, output_kb=64)
+QUICK = Limits(wall_s=2, cpu_s=1, memory_mb=160, file_mb=4, output_kb=64)
 _used: dict[str, str] = {}
 
 

@@ -169,7 +169,7 @@ PROGRAMS = [
         "a small archive of much",
         "import zlib\nd = zlib.decompressobj()\nx = zlib.compress(b'0' * (1 << 26))\n"
         "y = [zlib.decompress(x) for _ in range(64)]",
-        ("memory",),
+        ("memory", "timeout"),
     ),
     # the interpreter turned against itself
     Hostile("recursion", "def f(): f()\nf()", ("error",)),
@@ -187,7 +187,7 @@ PROGRAMS = [
     ),
     Hostile("null pointer", "import ctypes\nctypes.string_at(0)", ("error",)),
     Hostile("wild write", "import ctypes\nctypes.memset(id(None), 255, 1 << 16)\nprint(None)", ("error",)),
-    Hostile("deeply nested source", "x = " + "(" * 50_000 + ")" * 50_000, ("error", "memory")),
+    Hostile("deeply nested source", "x = " + "(" * 50_000 + ")" * 50_000, ("error", "memory", "output")),
     Hostile(
         "a code object of nonsense",
         "f = lambda: 0\nf.__code__ = f.__code__.replace(co_code=b'\\xff\\x01' * 50)\nf()",

@@ -99,7 +99,9 @@ def test_modules_can_be_added_from_a_folder(sandbox: Sandbox, tmp_path):
 
 
 def test_modules_that_no_one_loaded_ahead_can_be_imported(each: Sandbox):
-    ran = each.run("import configparser, sqlite3, xml.etree.ElementTree, email.message, tempfile, pathlib; print('fine')")
+    ran = each.run(
+        "import configparser, sqlite3, xml.etree.ElementTree, email.message, tempfile, pathlib; print('fine')"
+    )
     assert ran.stdout == "fine\n", ran.stderr
 
 

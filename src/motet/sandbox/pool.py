@@ -62,6 +62,10 @@ class Cell:
         if "fault" in message:
             raise SandboxError(str(message["fault"]), fix=_REFUSED_FIX)
 
+    def ended(self) -> bool:
+        """Whether its watchman has spoken or gone already."""
+        return bool(select.select([self.leash], [], [], 0)[0])
+
     def hand_over(self, job: dict[str, Any]) -> None:
         """Give the inhabitant its program. Raises `SandboxError` if it does not take it."""
         self.line.settimeout(_PATIENCE_S)
@@ -166,18 +170,26 @@ class Pool:
             return self._living().name
 
     def take(self) -> Cell:
-        """A cell that is ready; another one is ordered in its place. The caller closes it."""
-        with self._lock:
-            keeper = self._living()
-            self._fill(keeper)
-            cell = self._cells.popleft()
-            self._fill(keeper)
-        try:
-            cell.wait_ready()
-        except SandboxError:
+        """A cell that is ready; another one is ordered in its place. The caller closes it.
+
+        Cells that somebody ended while they waited are replaced. Raises `SandboxError` if no new one comes up.
+        """
+        for left in range(self.warm, -1, -1):
+            with self._lock:
+                keeper = self._living()
+                self._fill(keeper)
+                cell = self._cells.popleft()
+                self._fill(keeper)
+            try:
+                cell.wait_ready()
+                if not cell.ended():
+                    return cell
+            except SandboxError:
+                if not left:
+                    cell.close()
+                    raise
             cell.close()
-            raise
-        return cell
+        raise SandboxError("cells end before they are used", fix="is this machine out of memory?")
 
     def ready(self, within_s: float = _PATIENCE_S) -> int:
         """How many cells are ready now, after waiting until all are or the time is over."""
