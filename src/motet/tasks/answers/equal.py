@@ -18,7 +18,7 @@ MAX_LENGTH = 2_000
 """A longer answer is wrong: no gold answer comes near."""
 
 _WORDLIKE = re.compile(r"[(\[]?[A-Za-z][A-Za-z .,'?!-]*[)\]]?")
-_INEXACT = re.compile(r"\.\.\.|\u2026|\\(?:ldots|dots|cdots|approx|sim)(?![A-Za-z])|\u2248")
+_INEXACT = re.compile(r"\d \d|\.\.\.|\u2026|\\(?:ldots|dots|cdots|approx|sim)(?![A-Za-z])|\u2248")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,8 @@ class _Judge:
         """Two single values: without spaces equal, or equal as exact numbers, or equal by algebra."""
         if bare(given) == bare(gold):
             return True
+        if r"\infty" in given + gold:
+            return bare(given).lstrip("+") == bare(gold).lstrip("+")
         one, two = quantity(given), quantity(gold)
         unit = two.unit or self.unit
         if one.unit and unit not in ("", "%") and one.unit != unit:

@@ -91,13 +91,13 @@ def closing(text: str, at: int) -> int:
 
 
 def bare(text: str) -> str:
-    r"""Without any space that carries no meaning: those between two letters or after a command stay.
+    r"""Without the spaces that carry no meaning: those after a command before a letter, and between digits, stay.
 
-    >>> bare(r"3 \sqrt{2} + x y"), bare(r"\pi k")
-    ('3\\sqrt{2}+xy', '\\pi k')
+    >>> bare(r"3 \sqrt{2} + x y"), bare(r"\pi k"), bare("1 2/3")
+    ('3\\sqrt{2}+xy', '\\pi k', '1 2/3')
     """
-    return re.sub(r"(\\[A-Za-z]+)? +([A-Za-z])?", lambda f: _kept(f.group(1), f.group(2)), text)
-
-
-def _kept(command: str | None, letter: str | None) -> str:
-    return (command or "") + (" " if command and letter else "") + (letter or "")
+    kept = ""
+    for word in text.split():
+        command, digits = re.search(r"\\[A-Za-z]+$", kept), kept[-1:].isdigit()
+        kept += " " * bool((command and word[0].isalpha()) or (digits and word[0].isdigit())) + word
+    return kept
