@@ -84,7 +84,7 @@ def is_harmless(answer: str) -> bool:
 
 def _is_plain(node: ast.AST, called: set[int]) -> bool:
     if isinstance(node, ast.Name):
-        return node.id in _FUNCTIONS if id(node) in called else len(node.id) == 1 or node.id == "pi"
+        return node.id in _FUNCTIONS or id(node) not in called
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and not node.keywords and len(node.args) == 1
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.LShift, ast.BitXor)):
