@@ -98,11 +98,16 @@ def test_no_fake_passes(sandbox: Sandbox, program: str):
 
 
 def test_a_program_that_ends_right_after_its_last_answer_passes_every_time(sandbox: Sandbox):
-    program = "import os, threading\ndef add(a, b):\n threading.Timer(0.002, os._exit, [0]).start(); return a + b"
+    program = "import os, threading\ndef add(a, b):\n threading.Timer(0.3, os._exit, [0]).start(); return a + b"
     assert {
-        statuses(sandbox, program, [CheckTest("assert add(1, 2) == 3\nimport time; time.sleep(0.02)")])[0]
-        for _ in range(5)
+        statuses(sandbox, program, [CheckTest("assert add(1, 2) == 3\nimport time; time.sleep(0.6)")])[0]
+        for _ in range(2)
     } == {"passed"}
+
+
+def test_a_program_does_not_replace_the_builtins_of_its_tests(sandbox: Sandbox):
+    program = "def set(x): return 1\ndef len(x): return 1\ndef add(a, b): return 0"
+    assert statuses(sandbox, program, [CheckTest("assert set([add(1, 2)]) == set([3])")]) == ["wrong"]
 
 
 def test_a_program_that_cannot_be_defined_fails_tests_that_call_nothing(sandbox: Sandbox):

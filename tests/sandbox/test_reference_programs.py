@@ -4,6 +4,7 @@ The public sets are read from the folder in MOTET_CODE_DATA (humaneval.jsonl.gz,
 programs of our own is always run.
 """
 
+import ast
 import gzip
 import json
 import os
@@ -65,7 +66,10 @@ def public_programs(folder: Path) -> list[tuple[str, str, CheckTest]]:
             check = CheckTest(tests, setup=row["prompt"], functions=(row["entry_point"],))
             found.append((row["task_id"], row["prompt"] + row["canonical_solution"], check))
     for row in json.loads((folder / "mbpp_sanitized.json").read_text()):
-        check = CheckTest("\n".join(row["test_list"]), setup="\n".join(row["test_imports"]))
+        body = ast.parse(row["code"]).body
+        imports = [ast.unparse(node) for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
+        functions = tuple(node.name for node in body if isinstance(node, ast.FunctionDef))
+        check = CheckTest("\n".join(row["test_list"]), "\n".join(row["test_imports"] + imports), functions)
         found.append((f"MBPP/{row['task_id']}", row["code"], check))
     return found
 

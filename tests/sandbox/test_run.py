@@ -5,7 +5,7 @@ import math
 import pytest
 
 from motet.errors import SandboxError
-from motet.sandbox import Limits, Sandbox
+from motet.sandbox import CallTest, Limits, Sandbox
 
 
 def test_standard_input_output_error_and_files_are_those_of_a_script(each: Sandbox):
@@ -54,6 +54,27 @@ def test_exit_functions_and_other_threads_finish_before_the_end(sandbox: Sandbox
         "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()\nprint('main')"
     )
     assert sandbox.run(program).stdout == "main\nthread\nexit\n"
+
+
+def test_input_can_be_opened_by_its_device_name(each: Sandbox):
+    assert each.run("print(open('/dev/stdin').read())", stdin="ab").stdout == "ab\n"
+    assert each.run("import sys\nsys.stdin = open('/dev/stdin')\nprint(input())", stdin="cd\n").stdout == "cd\n"
+
+
+def test_files_that_do_not_fit_are_a_fault_and_no_verdict(each: Sandbox):
+    with pytest.raises(SandboxError, match="No space left"):
+        each.run("print(1)", files={f"f{i}": "x" * (3 << 20) for i in range(9)})
+    with pytest.raises(SandboxError, match="cannot prepare"):
+        each.run_tests("x = 1" + " " * (9 << 20), [CallTest("x", [], 1)])
+
+
+def test_many_threads_fit_into_the_memory(sandbox: Sandbox):
+    program = (
+        "import threading\nb = threading.Barrier(11)\n"
+        "for _ in range(10): threading.Thread(target=lambda: (bytearray(1 << 20), b.wait())).start()\n"
+        "b.wait(); print('ok')"
+    )
+    assert sandbox.run(program, limits=Limits(memory_mb=256)).stdout == "ok\n"
 
 
 def test_bytes_that_are_no_text_are_replaced_and_a_long_input_arrives_whole(sandbox: Sandbox):

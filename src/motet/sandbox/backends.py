@@ -118,7 +118,7 @@ def _view(paths: tuple[str, ...], *, proc: bool) -> list[Op]:
     view.append(("bind", _INSIDE, "/inside"))
     view += [("bind", os.path.abspath(path), place) for path, place in zip(paths, _places(paths))]
     view += [("device", f"/dev/{name}", f"/dev/{name}") for name in ("null", "zero", "full", "random", "urandom")]
-    view += [("link", "/tmp", "/dev/shm"), ("dir", "", "/tmp")]
+    view += [("link", "/tmp", "/dev/shm"), ("link", "/tmp/.stdin", "/dev/stdin"), ("dir", "", "/tmp")]
     return [*view, ("proc", "", "/proc")] if proc else view
 
 

@@ -53,7 +53,7 @@ class CheckTest:
 
     `setup` runs before it, in the same cell (imports, helper functions of the task's own text; not the program).
     `functions` are the names that stand for the program's functions; by default those that `source` calls and nobody
-    defines.
+    defines. Name them where one has the name of a builtin: a program must not choose to replace `set` in the tests.
     """
 
     source: str
@@ -168,6 +168,8 @@ class _Conversation:
 
     def _from_tester(self, body: bytes) -> None:
         message = frames.parse(body)
+        if self.tester.cause:  # ended, but it had gone on
+            return
         if "fault" in message:
             self.fault = str(message["fault"])
             self.tester.end("fault")
@@ -237,7 +239,7 @@ def _check_result(both: _Conversation, walled: bool) -> TestResult:
     """Passed only if the program could be defined and the tester's own process ended by itself, with code 0."""
     if both.tester.cause or not both.defined:
         return _why_ended(both, walled)
-    tester = judge(both.tester, both.watch.started, walled=walled)
+    tester = judge(both.tester, walled=walled)
     if tester.status == "ok":
         return TestResult("passed")
     last = tester.stderr.rstrip().rsplit("\n", 1)[-1]
@@ -246,7 +248,7 @@ def _check_result(both: _Conversation, walled: bool) -> TestResult:
 
 def _why_ended(both: _Conversation, walled: bool) -> TestResult:
     """What the program's own end says, for a test that the tester could not finish."""
-    ran = judge(both.program, both.watch.started, walled=walled)
+    ran = judge(both.program, walled=walled)
     status: TestStatus = "error" if ran.status == "ok" or both.program.cause == "silent" else ran.status
     if both.tester.cause == "timeout" and both.program.cause in ("timeout", "done", "silent"):
         status = "timeout"

@@ -29,7 +29,7 @@ class Limits:
     motet.errors.SandboxError: memory_mb is 0. To fix it: give a positive bound
     """
 
-    wall_s: float = 10.0
+    wall_s: float = 20.0
     cpu_s: float = 10.0
     memory_mb: int = 512
     file_mb: int = 16
@@ -64,8 +64,8 @@ class Ran:
     - `error`: it ended with another code, or by a signal (`exit_code` is then minus the signal's number).
     - `timeout`: it used up its wall or CPU time. `memory`: it ended as it got no more. `output`: it wrote too much.
 
-    `stdout` and `stderr` are cut at the bound; bytes that are no UTF-8 become U+FFFD. `seconds` counts from handing the
-    program over to its end. `cpu_s` and `peak_mb` are those of the interpreter and the program together.
+    `stdout` and `stderr` are cut at the bound; bytes that are no UTF-8 become U+FFFD. `seconds` counts from its
+    beginning to its end. `cpu_s` and `peak_mb` are those of the interpreter and the program together.
     """
 
     status: Status

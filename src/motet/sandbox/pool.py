@@ -204,8 +204,10 @@ class Pool:
         return count
 
     def close(self) -> None:
+        """End every cell and the keeper. In a forked copy of the process that started them, only forget them."""
         with self._lock:
-            self._drop()
+            if self._owner == os.getpid():
+                self._drop()
 
     def _fill(self, keeper: Keeper) -> None:
         while len(self._cells) < self.warm:

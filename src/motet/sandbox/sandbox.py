@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -55,6 +55,7 @@ class Sandbox:
         warm = 2 * parallel if warm is None else max(1, warm)
         self.limits, self.parallel, self.warm = limits or Limits(), parallel, warm
         self._pool = Pool(backend, warm=warm, parallel=parallel, disk_mb=disk_mb, paths=paths, preload=preload)
+        self._at_end = weakref.finalize(self, self._pool.close)
         self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="motet-sandbox")
 
     @property
@@ -77,7 +78,7 @@ class Sandbox:
             watch = Watch([one], limits.wall_s)
             cell.hand_over(job)
             watch.until_ended()
-            return judge(one, watch.started, walled=self.backend != "none")
+            return judge(one, walled=self.backend != "none")
 
     async def arun(
         self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None, limits: Limits | None = None
@@ -140,5 +141,4 @@ def shared(backend: BackendName = "auto") -> Sandbox:
     with _shared_lock:
         if backend not in _shared:
             _shared[backend] = Sandbox(backend=backend)
-            atexit.register(_shared[backend].close)
         return _shared[backend]

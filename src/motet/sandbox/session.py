@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from motet.errors import SandboxError
-from motet.sandbox.inside.frames import FrameError, Frames, frame
+from motet.sandbox.inside.frames import FrameError, Frames, frame, parse
 from motet.sandbox.limits import Limits, Ran, Status
 from motet.sandbox.pool import Cell
 
@@ -22,10 +22,11 @@ OnMessage = Callable[[bytes], None]
 
 @dataclass
 class Watched:
-    """One cell under watch. `on_message` gets each message of its line, unread; None where the program has no line.
-    `on_silence` is called when no more messages can come: the line closed, or what came was no message.
+    """One cell under watch. `on_message` gets each message of the program's line, unread. `on_silence` is called when
+    no more can come: the line closed, or what came was no message.
 
-    `cause` says why it was ended from outside; `verdict` is what its watchman told.
+    The first message is not the program's: it says that the program starts now (`running`), or why it cannot (`fault`).
+    `cause` says why the cell was ended from outside; `verdict` is what its watchman told.
     """
 
     cell: Cell
@@ -34,8 +35,11 @@ class Watched:
     on_silence: Callable[[], None] | None = None
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
+    running: bool = False
+    fault: str = ""
     cause: str = ""
     verdict: dict[str, Any] | None = None
+    began: float = 0.0
     ended: float = 0.0
 
     def __post_init__(self) -> None:
@@ -71,7 +75,10 @@ class Watched:
         except (OSError, FrameError):
             data, messages = b"", []
         for message in messages:
-            if self.on_message is not None:
+            if not self.running and not self.fault:
+                told = parse(message)
+                self.running, self.fault, self.began = "running" in told, str(told.get("fault", "")), time.monotonic()
+            elif self.on_message is not None:
                 self.on_message(message)
         if not data and self.on_silence is not None:
             self.on_silence()
@@ -100,17 +107,17 @@ class Watched:
 
 
 class Watch:
-    """Watches cells until every one has ended. What still runs after `wall_s` seconds is ended as `timeout`."""
+    """Watches cells until every one has ended. What still runs `wall_s` seconds after the last of them began is ended
+    as `timeout`; the time in which the sandbox prepares a program does not count.
+    """
 
     def __init__(self, watched: list[Watched], wall_s: float) -> None:
         self._watched, self.wall_s = watched, wall_s
-        self.started = time.monotonic()
-        self._deadline = self.started + wall_s
+        self._deadline = time.monotonic() + 2 * _PATIENCE_S
         self._poll = select.poll()
         self._whose: dict[int, Watched] = {}
         for one in watched:
-            fds = [one.cell.leash.fileno(), one.cell.out, one.cell.err]
-            for fd in fds + ([one.cell.line.fileno()] if one.on_message is not None else []):
+            for fd in (one.cell.leash.fileno(), one.cell.line.fileno(), one.cell.out, one.cell.err):
                 self._whose[fd] = one
                 self._poll.register(fd, select.POLLIN)
 
@@ -138,8 +145,12 @@ class Watch:
             for fd in (one.cell.out, one.cell.err):
                 while one.read_output(fd):
                     pass
-            while one.on_message is not None and one.read_line():
+            while one.read_line():
                 pass
+            if not one.running:
+                raise SandboxError(
+                    one.fault or "a cell ended before its program began", fix="is this machine overloaded?"
+                )
 
     def _serve(self, fd: int, one: Watched) -> bool:
         """Take what `fd` has; False when no more can come."""
@@ -147,11 +158,15 @@ class Watch:
             one.read_leash(time.monotonic())
             return False
         if fd == one.cell.line.fileno():
-            return one.read_line()
+            waited = not one.running
+            more = one.read_line()
+            if waited and one.running:
+                self.extend()
+            return more
         return one.read_output(fd)
 
 
-def judge(one: Watched, started: float, *, walled: bool) -> Ran:
+def judge(one: Watched, *, walled: bool) -> Ran:
     """What a cell that has ended did. Raises `SandboxError` if it was ended by neither the program nor its limits."""
     verdict = one.verdict or {}
     code = os.waitstatus_to_exitcode(int(verdict["status"]))
@@ -172,7 +187,7 @@ def judge(one: Watched, started: float, *, walled: bool) -> Ran:
         exit_code=code,
         stdout=bytes(one.stdout).decode("utf-8", "replace"),
         stderr=stderr,
-        seconds=one.ended - started,
+        seconds=one.ended - one.began,
         cpu_s=cpu_s,
         peak_mb=peak_mb,
     )

@@ -122,6 +122,7 @@ def _inhabit(build: Build, line: int, out: int, err: int, user: int, place: str)
         program.prepare(job)
         _limit(build, job["limits"])
         kernel.install_filter(build.with_fork if job["limits"]["fork"] else build.without_fork)
+        frames.send(_LINE, {"running": True})
     except frames.FrameError:
         os._exit(0)  # nobody wants this cell any more
     except BaseException as problem:  # noqa: BLE001  whatever it is, it must be told and end this process

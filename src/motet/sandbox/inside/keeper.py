@@ -17,7 +17,7 @@ import socket
 import sys
 from typing import Any
 
-from motet.sandbox.inside import cell, wall
+from motet.sandbox.inside import cell, kernel, wall
 
 MODULES = (
     *("abc", "array", "atexit", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "ctypes"),
@@ -45,6 +45,7 @@ def main(control_fd: int) -> None:
     control = socket.socket(fileno=control_fd)
     config = json.loads(control.recv(1 << 16))
     os.environ.clear()
+    kernel.one_heap()
     try:
         if config["view"] is not None:
             wall.build([(kind, source, place) for kind, source, place in config["view"]], root=config["root"])

@@ -12,10 +12,10 @@ NEWUSER, NEWPID, NEWNET, NEWCGROUP = 0x10000000, 0x20000000, 0x40000000, 0x02000
 RDONLY, NOSUID, NODEV, NOEXEC, BIND, REC, PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 0x40000
 _DETACH, _AT_FDCWD, _AT_RECURSIVE = 2, -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
-_SET_NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER, _SET_SUBREAPER, _CAPBSET_DROP = 38, 22, 2, 36, 24
+_SET_NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER, _CAPBSET_DROP = 38, 22, 2, 24
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_MOUNT_SETATTR = 442
+_MOUNT_SETATTR, _ARENA_MAX = 442, -8
 _CAP_VERSION_3 = 0x20080522
 
 machine = platform.machine()
@@ -57,13 +57,13 @@ def pivot_root(new: str, old: str) -> None:
     _checked(_libc.syscall(number, ctypes.c_char_p(new.encode()), ctypes.c_char_p(old.encode())), f"pivot_root {new}")
 
 
+def one_heap() -> None:
+    """Let all threads share one heap, so that a thread does not reserve address space that counts as memory."""
+    _libc.mallopt(_ARENA_MAX, 1)
+
+
 def no_new_privileges() -> None:
     _checked(_libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-
-
-def adopt_orphans() -> None:
-    """Orphans of this process's descendants become its own children."""
-    _checked(_libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0), "set child subreaper")
 
 
 def drop_capabilities() -> None:

@@ -30,7 +30,10 @@ def prepare(job: dict[str, Any]) -> None:
     os.lseek(stdin, 0, os.SEEK_SET)
     os.dup2(stdin, 0)
     os.close(stdin)
-    for name, text in {**job["files"], "main.py": job["source"]}.items():
+    files = {**job["files"], "main.py": job["source"]}
+    if "/dev/stdin" in job["source"]:  # where /dev/stdin is, see backends.py
+        files[".stdin"] = job["stdin"]
+    for name, text in files.items():
         if os.path.dirname(name):
             os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "w", encoding="utf-8", errors="surrogatepass") as file:
