@@ -141,6 +141,14 @@ def _numbers(task: Answered, text: str) -> Made:
     if is_single(task) and value is None:
         yield "A19 times two by two", boxed(rf"\frac{{2\left({text}\right)}}{{2}}")
         yield "A20 minus of minus", boxed(rf"-\left(-\left({text}\right)\right)")
+        yield "A37 root of two above and below", boxed(rf"\frac{{\left({text}\right)\sqrt{{2}}}}{{\sqrt{{2}}}}")
+    if re.search(r"\\sqrt\{\w+\}", text):
+        yield "A38 root as a power", boxed(re.sub(r"\\sqrt\{(\w+)\}", r"{\1}^{1/2}", text))
+        yield "A39 root in plain text", boxed(re.sub(r"\\sqrt\{(\w+)\}", r"sqrt(\1)", text))
+    if re.search(r"\d ?\\(sqrt|pi)", text):
+        yield "A40 product with a dot", boxed(re.sub(r"(\d) ?\\(sqrt|pi)", r"\1 \\cdot \\\2", text))
+    if r"\pi" in text:
+        yield "A41 pi as a letter", boxed(text.replace(r"\pi", "\u03c0"))
     if found := re.fullmatch(r"([^+(){}=\\-]+) ?\+ ?([^+(){}=-]+)", text):
         yield "A21 terms swapped", boxed(f"{found[2]} + {found[1]}")
 
@@ -200,6 +208,12 @@ def near_misses(task: Answered) -> Made:
             yield "N02 minus", boxed(rf"-\left({text}\right)")
             yield "N03 times ten", boxed(rf"10\left({text}\right)")
     yield from _other_digits(text)
+    if (found := re.search(r"(?<=[\w})]) ?([+-]) ?(?=[\w\\(])", text)) and (task.many or value is None):
+        other = "-" if found[1] == "+" else "+"
+        if "^{" not in text[: found.start()][-4:] and "_" not in text:
+            yield "N21 one sign", boxed(text[: found.start()] + f" {other} " + text[found.end() :])
+    if value is None and (found := re.search(r"\\frac\{([^{}]+)\}\{([^{}]+)\}", text)) and found[1] != found[2]:
+        yield "N22 fraction upside down", boxed(text.replace(found[0], rf"\frac{{{found[2]}}}{{{found[1]}}}", 1))
     yield from _other_structures(task, text)
     yield from _other_words(task, text)
 

@@ -16,23 +16,37 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from answer_rules import near_misses, rewrites
+from answer_rules import boxed, gold, near_misses, rewrites
 
 from motet.tasks.base import make_task_set
+from motet.tasks.rows import read_rows
 
 SETS = ("aime24", "aime25", "amc23", "math500", "olympiadbench", "gsm8k")
 LIMIT = 0.005
 
 
+def solution(row: dict) -> str:
+    """The worked solution of a row, where it marks its answer."""
+    text = row["answer"] if "####" in str(row.get("answer")) else row.get("solution")
+    return text if isinstance(text, str) and any(mark in text for mark in (r"\boxed", r"\framebox", "####")) else ""
+
+
 def measure(folder: Path, name: str) -> dict:
     """Counts per rule and the exceptions of one set."""
-    tasks = make_task_set(name, test=str(folder / f"{name}.test.jsonl"))
+    source = str(folder / f"{name}.test.jsonl")
+    tasks = make_task_set(name, test=source)
+    solutions = [solution(row) for _, row in read_rows(source, "", name)]
+    if len(solutions) != tasks.size("test"):
+        raise SystemExit(f"{name}: rows were left out: {tasks.left_out}")
     tried: Counter[str] = Counter()
     wrong: list[dict[str, str]] = []
     start = time.perf_counter()
     for index in range(tasks.size("test")):
         task = tasks.task("test", index)
-        for wanted, made in ((1.0, rewrites(task)), (0.0, near_misses(task))):
+        other = tasks.task("test", (index + 1) % tasks.size("test"))
+        own = [("A42 the row's own solution", solutions[index])] if solutions[index] else []
+        foreign = [("N23 answer of the next row", boxed(gold(other)))] if gold(other) != gold(task) else []
+        for wanted, made in ((1.0, [*rewrites(task), *own]), (0.0, [*near_misses(task), *foreign])):
             for rule, text in made:
                 tried[rule] += 1
                 if task.check(text) != wanted:

@@ -44,12 +44,24 @@ def tidy(text: str) -> str:
     text = text.replace(r"\%", "%").replace("<=", r"\le ").replace(">=", r"\ge ")
     text = _WORDS.sub(lambda found: rf" \text{{{found.group(1).strip()}}}", text)
     text = _braced_fractions(text)
+    text = _plain_words(text)
     text = _ROOT.sub(r"\\sqrt{\1}", text)
     text = _DEGREE.sub(r"^\\circ", text)
     text = re.sub(r"\s+", " ", text).strip()
     while text.endswith((".", ",", ";", ":")) and not text.endswith("..."):
         text = text[:-1].strip()
     return text
+
+
+def _plain_words(text: str) -> str:
+    r"""`sqrt(2)`, `pi` and `infinity` written without a backslash."""
+    while found := re.search(r"(?<![\\A-Za-z])sqrt ?\(", text):
+        depth, end = 0, found.end() - 1
+        while end < len(text) and (depth := depth + (text[end] == "(") - (text[end] == ")")) > 0:
+            end += 1
+        text = text[: found.start()] + r"\sqrt{" + text[found.end() : end] + "}" + text[end + 1 :]
+    text = re.sub(r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi ", text)
+    return re.sub(r"(?<![\\A-Za-z])(?:infinity|inf|oo)(?![A-Za-z])", r"\\infty ", text)
 
 
 def _braced_fractions(text: str) -> str:

@@ -6,18 +6,41 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-_ALIKE = {
-    "degree": "deg degrees degree \u00b0", "radian": "rad radians radian", "$": "dollar dollars usd bucks $",
-    "cent": "cent cents \u00a2", "euro": "euro euros", "inch": "in inch inches", "foot": "ft foot feet",
-    "yard": "yd yard yards", "mile": "mi mile miles", "mm": "mm millimeter millimeters",
-    "cm": "cm centimeter centimeters",
-    "m": "m meter meters metre metres", "km": "km kilometer kilometers", "second": "s sec secs second seconds",
-    "minute": "min mins minute minutes", "hour": "h hr hrs hour hours", "day": "day days", "week": "week weeks",
-    "month": "month months", "year": "yr yrs year years", "g": "g gram grams", "kg": "kg kilogram kilograms",
-    "pound": "lb lbs pound pounds", "ounce": "oz ounce ounces", "mph": "mph", "km/h": "km/h kph", "m/s": "m/s",
-    "unit": "unit units",
-}  # fmt: skip
-_CANON = {name: canon for canon, names in _ALIKE.items() for name in names.split()}
+_ALIKE = """
+degree: deg degrees degree \u00b0
+radian: rad radians radian
+$: dollar dollars usd bucks $
+cent: cent cents \u00a2
+euro: euro euros
+inch: in inch inches
+foot: ft foot feet
+yard: yd yard yards
+mile: mi mile miles
+mm: mm millimeter millimeters
+cm: cm centimeter centimeters
+m: m meter meters metre metres
+km: km kilometer kilometers
+second: s sec secs second seconds
+minute: min mins minute minutes
+hour: h hr hrs hour hours
+day: day days
+week: week weeks
+month: month months
+year: yr yrs year years
+g: g gram grams
+kg: kg kilogram kilograms
+pound: lb lbs pound pounds
+ounce: oz ounce ounces
+mph: mph
+km/h: km/h kph
+m/s: m/s
+unit: unit units
+"""
+_CANON = {
+    name: canon
+    for canon, _, names in (line.partition(":") for line in _ALIKE.strip().splitlines())
+    for name in names.split()
+}
 _TIMES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _TAIL = re.compile(
     r"(?P<value>.*?[\d}!)\]])\s*(?P<tail>(?:\^\\circ|%|\\?\$|\u00a2"
