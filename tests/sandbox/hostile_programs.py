@@ -263,7 +263,7 @@ PROGRAMS = [
         _attempts(
             "os.mknod('/tmp/d', 0o60600, os.makedev(254, 0)) is None",
             "os.listdir('/dev/shm')[1:]",
-            "[d for d in os.listdir('/dev') if d not in ('null', 'zero', 'full', 'random', 'urandom', 'shm')]",
+            "[d for d in os.listdir('/dev') if d not in ('null', 'zero', 'full', 'random', 'urandom', 'shm', 'stdin')]",
             before="import os\n",
         ),
     ),
