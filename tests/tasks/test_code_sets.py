@@ -164,6 +164,13 @@ def test_apps_calls_have_arguments_and_a_value_that_a_list_of_one_may_wrap(tmp_p
     ]
 
 
+def test_problems_of_one_text_and_other_tests_are_two_and_a_function_may_hide_one_of_python(tmp_path) -> None:
+    other = {**MBPP, "task_id": 3, "test_list": ["assert sum(1, 2) == 3"]}
+    tasks = make_task_set("mbpp", test=fill(tmp_path / "rows.jsonl", MBPP, other, {**MBPP, "task_id": 4}))
+    assert [tasks.task("test", index).function for index in range(tasks.size("test"))] == ["add", "sum"]
+    assert tasks.left_out == {"question seen before": 1}
+
+
 @pytest.mark.parametrize("held", ["", json.dumps({"inputs": [], "outputs": []})])
 def test_rows_without_tests_are_left_out_and_counted(tmp_path, held: str) -> None:
     rows = [APPS, {**APPS, "question": "Other.", "input_output": held}]

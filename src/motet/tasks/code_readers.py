@@ -289,7 +289,7 @@ _OF_PYTHON = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) e
 
 
 def _called(test: str) -> str:
-    """The function that an assertion is about: the first that it calls and Python does not have."""
+    """The function that an assertion is about: the first that it calls and Python does not have, else the first."""
     calls: Iterable[ast.Call] = (node for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Call))
-    names = (node.func.id for node in calls if isinstance(node.func, ast.Name))
-    return next((name for name in names if name not in _OF_PYTHON), "")
+    names = [node.func.id for node in calls if isinstance(node.func, ast.Name)]
+    return next((name for name in names if name not in _OF_PYTHON), names[0] if names else "")

@@ -87,7 +87,13 @@ class CodeSet(RowTasks):
             raise ConfigError(f"'max_tests' is {max_tests}", where=where, fix="set 0 for all, or a number above")
         sources = chosen_sources(self.schema.home, {"train": train, "validation": validation, "test": test}, where)
         super().__init__(
-            name or schema, sources, self._task, make=make, validation_rows=validation_rows, drop_overlap=drop_overlap
+            name or schema,
+            sources,
+            self._task,
+            make=make,
+            validation_rows=validation_rows,
+            drop_overlap=drop_overlap,
+            same=lambda task: (task.question, task.tests),
         )
 
     def _task(self, row: Row, place: Place) -> CodeTask:

@@ -44,7 +44,7 @@ class GymTask:
         """
         answer = answer_of(text)
         made = _made(self.dataset, self.config)
-        if not answer or (runs_answers(type(made)) and not is_harmless(answer)):
+        if not answer or (runs_answers(made.__class__) and not is_harmless(answer)):
             return 0.0
         worth = float(made.score_answer(answer, made[self.index]))
         if not 0 <= worth <= 1:

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,9 +190,10 @@ class RowTasks:
     """A task set out of rows: one source per split, one function that makes a task of a row.
 
     `sources` maps a split to a path or a hub id. `validation_rows` moves that many tasks of `train` to `validation`,
-    chosen by a hash of their ids. A row whose question came before in the same split is left out, and so is one
-    that the function gives up with `LeftOut`; `left_out` counts both. The same question in two splits is a
-    `TaskError`, unless `drop_overlap` takes it out of the one that is named first in train, validation, test.
+    chosen by a hash of their ids. A row that came before in the same split is left out (`same` gives what two rows must
+    share for that: the question), and so is one that the function gives up with `LeftOut`; `left_out` counts both. The
+    same question in two splits is a `TaskError`, unless `drop_overlap` takes it out of the one that is named first in
+    train, validation, test.
     """
 
     def __init__(
@@ -204,8 +205,9 @@ class RowTasks:
         make: str = "",
         validation_rows: int = 0,
         drop_overlap: bool = False,
+        same: Callable[[Any], Hashable] = lambda task: task.question,
     ) -> None:
-        self.name, self.make, self._sources, self._read = name, make, sources, read
+        self.name, self.make, self._sources, self._read, self._same = name, make, sources, read, same
         self._validation_rows, self._drop_overlap = validation_rows, drop_overlap
         self.left_out: dict[str, int] = {}
         where: dict[str, object] = {"task_set": name}
@@ -244,6 +246,7 @@ class RowTasks:
         """All splits at once, so that a question in two of them is found before anything is trained."""
         self.left_out.clear()
         home: dict[str, tuple[str, Place]] = {}
+        seen: set[tuple[str, Hashable]] = set()
         rows: dict[str, list[Any]] = {}
         for split in reversed([split for split in SPLITS if split in self._sources]):
             rows[split] = []
@@ -253,16 +256,17 @@ class RowTasks:
                 except LeftOut as reason:
                     self._count(str(reason))
                     continue
-                first = home.setdefault(task.question, (split, place))
-                if first[1] == place:
-                    rows[split].append(task)
-                elif first[0] == split or self._drop_overlap:
-                    self._count("question seen before" if first[0] == split else f"question in {first[0]}")
-                else:
+                first, same = home.setdefault(task.question, (split, place)), (split, self._same(task))
+                if first[0] != split and not self._drop_overlap:
                     fix = f"see {first[1]}, or set drop_overlap to true"
                     raise TaskError(
                         f"a question of {first[0]} stands in {split} as well", where={"file": place}, fix=fix
                     )
+                if first[0] != split or same in seen:
+                    self._count("question seen before" if first[0] == split else f"question in {first[0]}")
+                    continue
+                seen.add(same)
+                rows[split].append(task)
         if self._validation_rows:
             rows["train"], rows["validation"] = self._parted(rows["train"])
         for split, found in rows.items():

@@ -42,7 +42,7 @@ def tidy(text: str) -> str:
     text = _SPACING.sub(" ", text)
     text = _COMMAND.sub(lambda found: _RENAMED.get(found.group(), found.group()), text)
     text = text.replace(r"\%", "%").replace("<=", r"\le ").replace(">=", r"\ge ")
-    text = _WORDS.sub(lambda found: rf" \text{{{found.group(1).strip()}}}", text)
+    text = _WORDS.sub(_marked_words, text)
     text = _braced_fractions(text)
     text = _plain_words(text)
     text = _ROOT.sub(r"\\sqrt{\1}", text)
@@ -51,6 +51,12 @@ def tidy(text: str) -> str:
     while text.endswith((".", ",", ";", ":")) and not text.endswith("..."):
         text = text[:-1].strip()
     return text
+
+
+def _marked_words(found: re.Match[str]) -> str:
+    """Words stay marked as such; a number that is only set in another type does not."""
+    inner = found.group(1).strip()
+    return f" {inner} " if re.fullmatch(r"[\d\s().,+/%-]*\d[\d\s().,+/%-]*", inner) else rf" \text{{{inner}}}"
 
 
 def _plain_words(text: str) -> str:
