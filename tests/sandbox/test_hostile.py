@@ -11,6 +11,7 @@ import pytest
 from hostile_programs import PROGRAMS, SECRET, Hostile
 
 from motet.sandbox import CallTest, Limits, Ran, Sandbox
+from motet.sandbox.backends import counts_processes
 
 NAMED = [
     pytest.param(
@@ -48,6 +49,8 @@ def settled(sandbox: Sandbox, wanted: int) -> int:
 def run(sandbox: Sandbox, hostile: Hostile) -> Ran:
     if "syscall(" in hostile.program and platform.machine() != "x86_64":
         pytest.skip("the numbers of system calls are those of x86_64")
+    if hostile.fork and not counts_processes(sandbox.backend):
+        pytest.skip("processes cannot be counted with these rights")
     return sandbox.run(hostile.program, limits=dataclasses.replace(sandbox.limits, fork=hostile.fork))
 
 

@@ -171,7 +171,7 @@ def test_without_a_wall_a_program_runs_bounded_and_cannot_start_processes():
         assert bare.run("import os; os.fork()").status == "error"
         assert bare.run("import socket; socket.socket()").status == "error"
         assert bare.run("while True: pass", limits=Limits(wall_s=0.3)).status == "timeout"
-        with pytest.raises(SandboxError, match="without a wall"):
+        with pytest.raises(SandboxError, match="under none"):
             bare.run("", limits=Limits(fork=True))
 
 

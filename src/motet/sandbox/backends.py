@@ -21,6 +21,9 @@ _INSIDE = str(Path(__file__).with_name("inside"))
 _USERS = (61184, 4096)
 """First and number of the user ids given to cells when the sandbox runs as root: one each, none a real user's."""
 
+_RIGHTS = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 21
+"""CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN."""
+
 _BOOT = (
     "import sys, types\n"
     "for name, path in (('motet', []), ('motet.sandbox', []), ('motet.sandbox.inside', [{inside!r}])):\n"
@@ -77,16 +80,25 @@ def start(name: str, fd: int, *, disk_mb: int, paths: tuple[str, ...], preload: 
 
 
 def has_root() -> bool:
-    """Whether this process is root and may take on the user ids of cells.
+    """Whether this process is root, with root's rights to build namespaces and to take on the user ids of cells.
 
     Without those, and for every other user, a user namespace gives the rights that are needed.
     """
     if os.geteuid() != 0:
         return False
+    with open("/proc/self/status") as file:
+        held = next(int(row.split()[1], 16) for row in file if row.startswith("CapEff"))
+    if held & _RIGHTS != _RIGHTS:
+        return False
     with open("/proc/self/uid_map") as file:
         ranges = [tuple(map(int, row.split())) for row in file]
     first, count = _USERS
     return any(inner <= first and first + count <= inner + length for inner, _, length in ranges)
+
+
+def counts_processes(name: str) -> bool:
+    """Whether the kernel holds a cell to its number of processes: not for root itself, nor without a wall."""
+    return name != "none" and (os.geteuid() != 0 or has_root())
 
 
 def user_of(number: int) -> int:

@@ -18,7 +18,7 @@ from motet.sandbox import backends
 from motet.sandbox.backends import BackendName
 from motet.sandbox.inside import frames
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 """How long the sandbox may take for a step of its own before it counts as failed."""
 
 _REFUSED_FIX = (

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from motet.errors import SandboxError
-from motet.sandbox.backends import BackendName
+from motet.sandbox.backends import BackendName, counts_processes
 from motet.sandbox.checks import Test, TestResult, run_tests
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
@@ -107,10 +107,10 @@ class Sandbox:
     @contextmanager
     def cells(self, number: int, limits: Limits) -> Iterator[list[Cell]]:
         """`number` ready cells for one piece of work, which counts as one of `parallel`."""
-        if limits.fork and self.backend == "none":
+        if limits.fork and not counts_processes(self.backend):
             raise SandboxError(
-                "without a wall a program that starts processes cannot be bounded",
-                fix="leave fork off, or use another backend than none",
+                f"a program that starts processes cannot be bounded under {self.backend} with this user's rights",
+                fix="leave fork off, or use a backend with a wall as an ordinary user or with all of root's rights",
             )
         with self._pool.permits, ExitStack() as stack:
             taken = []
