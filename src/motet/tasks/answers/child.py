@@ -109,6 +109,14 @@ def answer(asked: dict[str, Any]) -> str:
     return "same" if same(gold, given) else "different"
 
 
+def warm_up() -> None:
+    """Pay for imports and tables before the first question, so that its time is its own."""
+    try:
+        answer({"op": "same", "gold": "x+1", "given": "1+x"})
+    except ImportError:
+        return  # each question will say so
+
+
 def main() -> int:
     cpu_s, memory = int(sys.argv[1]), int(sys.argv[2])
     logging.disable(logging.CRITICAL)
@@ -117,6 +125,7 @@ def main() -> int:
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     replies = sys.stdout
     sys.stdout = sys.stderr
+    warm_up()
     for line in sys.stdin:
         used = resource.getrusage(resource.RUSAGE_SELF)
         resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + cpu_s, hard))
