@@ -30,7 +30,8 @@ def never(question: dict) -> str:
         ("C", r"\text{(C)}"), (r"\textbf{(C)}", r"\text{(C)}"), ("evelyn", r"\text{Evelyn}"), ("52_{8}", "52_8"),
         (r"\begin{bmatrix} 0.2 \\ 3 \end{bmatrix}", r"\begin{pmatrix} 1/5 \\ 3 \end{pmatrix}"),
         (r"2^{1009}", r"2 \cdot 2^{1008}"), ("\u2212 3", "-3"), (r"\displaystyle 7", "7"),
-        (r"\textbf{(55) }", "055"), ("sqrt(13)", r"\sqrt{13}"), ("2 pi", r"2\pi"), ("(-inf, 3)", r"(-\infty,3)"),
+        (r"\textbf{(55) }", "055"), (r"15\frac{39}{40}, \frac{639}{40}", "15.975"),
+        ("sqrt(13)", r"\sqrt{13}"), ("2 pi", r"2\pi"), ("(-inf, 3)", r"(-\infty,3)"),
     ],
 )  # fmt: skip
 def test_rewrites_of_numbers_and_structures_are_accepted_without_algebra(given: str, gold: str) -> None:

@@ -83,8 +83,8 @@ class _Judge:
     def shapes(self, given: Shape, gold: Shape) -> bool:
         if gold.name and given.name and gold.name != given.name:
             return False
-        if given.kind == "list" and len(given.items) == 1 and gold.kind != "list":
-            given = given.items[0]
+        if given.kind == "list" and given.items and gold.kind != "list":
+            return all(self.shapes(one, gold) for one in given.items)  # one answer in several forms
         if gold.kind == "list" and len(gold.items) == 1 and given.kind != "list":
             gold = gold.items[0]
         if given.kind != gold.kind:
