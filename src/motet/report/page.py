@@ -103,8 +103,8 @@ def _tiles(
         last = team.get((decoding, "final")) or team.get((decoding, "peak"))  # type: ignore[call-overload]
         first = team.get((decoding, "base"))  # type: ignore[call-overload]
         if last is not None:
-            before = f"base {100 * first.success:.1f}%, " if first is not None else ""
-            remark = f"{before}95% interval {100 * last.low:.1f} to {100 * last.high:.1f}"
+            before = f"; base {100 * first.success:.1f}%" if first is not None else ""
+            remark = f"95% interval {100 * last.low:.1f} to {100 * last.high:.1f}{before}"
             tiles.append((f"team success, {decoding}", f"{100 * last.success:.1f}%", remark))
     if "train_seconds" in result:
         minutes, seconds = divmod(round(result["train_seconds"]), 60)
