@@ -83,8 +83,21 @@ class RunFolder:
             file.flush()
             yield
 
-    def write_config(self, settings: Settings) -> None:
-        write_atomically(self.config, yaml.safe_dump(described(settings), sort_keys=False, allow_unicode=True))
+    def write_config(self, settings: Settings, **resolved: Any) -> None:
+        """Write settings, versions and hardware, and beside them what parts of the run resolved (`engine=...`)."""
+        text = yaml.safe_dump({**described(settings), **resolved}, sort_keys=False, allow_unicode=True)
+        write_atomically(self.config, text)
+
+    def moved(self) -> list[str]:
+        """What is not as it was when config.yaml was written: versions and hardware, each as "then -> now"."""
+        before = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        now = {"versions": versions(), "hardware": hardware()}
+        return [
+            f"{key} {before[part].get(key)} -> {value}"
+            for part, values in now.items()
+            for key, value in values.items()
+            if before[part].get(key) != value
+        ]
 
     def read_config(self) -> Settings:
         """The resolved settings this run was started with. Raises `CheckpointError` if the file was changed since."""

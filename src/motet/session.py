@@ -75,8 +75,11 @@ def _run(
     callback = Callbacks([record.metrics, *callbacks])
     progress = record.resume(parts) if resume else Progressed()
     callback.on_start(about(parts, folder, progress))
+    if resume and (moved := folder.moved()):
+        callback.on_note(f"not the machine this run began on, so bits may differ from here: {', '.join(moved)}")
     try:
         progress = train(parts, progress, record, callback, is_stopping)
+        folder.write_config(settings, engine=parts.engine.resolved())
         if progress.stopped and progress.iteration < settings.train.iterations:
             callback.on_note(
                 f"stopped after iteration {progress.iteration}; checkpoint saved in {folder.checkpoints}. "
