@@ -53,6 +53,10 @@ def load(name_or_path: str, *, dtype: torch.dtype = torch.float32, seed: int = 0
     attention that are not supported.
     """
     source = name_or_path.removesuffix(RANDOM)
+    if source in TINY and name_or_path.endswith(RANDOM):  # needs no shipped weights
+        from motet.policies import tiny
+
+        return wrap(name_or_path, random_model(tiny.config(source), dtype=dtype, seed=seed), tiny.tokenizer())
     place = locate(source)
     try:
         config = AutoConfig.from_pretrained(place)
