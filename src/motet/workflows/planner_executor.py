@@ -18,8 +18,8 @@ from motet.workflows.planner_executor_prompts import PROMPTS
 class PlannerExecutor(Workflow):
     """Plan-Path by two roles. The next turn starts where the executor stands.
 
-    `view`: "full", both see everything; "stale_map", the planner sees the out-of-date map (with the walls bumped into
-    so far) and the goal, the executor the true walls and no goal. `follow` is the weight of following the proposal in
+    `view`: "full", both see everything; "stale_map", the planner sees the out-of-date map and the goal, the executor
+    the true walls and no goal. `follow` is the weight of following the proposal in
     the executor's local reward.
     """
 
@@ -60,5 +60,5 @@ class PlannerExecutor(Workflow):
         if self.view == "full":
             return {"state": state, "walls": task.walls, "goal": task.goal}
         if role == "planner":
-            return {"state": state, "walls": tuple(sorted({*task.map_walls, *state.bumps})), "goal": task.goal}
+            return {"state": state, "walls": task.map_walls, "goal": task.goal}
         return {"state": state, "walls": task.walls, "goal": None}
