@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from motet.config import Loaded, Settings, resolve, trainable_policies
 from motet.config.settings import PhaseSampling, RoleSettings
 from motet.credit.settings import CreditSettings
-from motet.doctor import free_threads
+from motet.doctor import threads_to_use
 from motet.errors import ConfigError, MotetError
 from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.settings import RolloutSettings
-from motet.runs import hardware
 from motet.tasks.base import TaskSet, make_task_set
 from motet.types import Sampling
 from motet.workflows.base import Workflow, find_workflow
@@ -99,10 +97,9 @@ def resolve_machine(settings: Settings) -> Settings:
 
     Results depend on these; they are resolved once per run, written to config.yaml, and reused on resume.
     """
-    machine = hardware()
     return settings.model_copy(
         update={
-            "threads": settings.threads or free_threads(machine["cores"], os.getloadavg()[0]),
+            "threads": settings.threads or threads_to_use(),
             "dtype": "float32" if settings.dtype == "auto" else settings.dtype,
             "device": "cpu" if settings.device == "auto" else settings.device,
         }
