@@ -3,7 +3,7 @@
 A demonstrator walks in one of three ways, drawn per walk:
 
     PERFECT    a shortest path on the map it is given
-    STRAIGHT   always nearer to the goal by rows and columns, as if there were no walls: wrong, but in a coherent way
+    STRAIGHT   to the goal's row first, then to its column, as if there were no walls: wrong, but in a coherent way
     RANDOM     any neighbour on the grid
 
 Legend: M walks, T moves per walk, C = 100 cells of a 10 x 10 grid; a cell is row * 10 + column, -1 is no cell.
@@ -128,7 +128,9 @@ def next_cells(kind: Ints, cell: Ints, goal: Ints, distance: Ints) -> Bools:
     exists, near = near >= 0, np.maximum(near, 0)
     here = np.take_along_axis(distance, cell[..., None], -1)
     perfect = np.take_along_axis(distance, near, -1) == here - 1
+    in_row = ROWS[cell] == ROWS[goal]
     straight = manhattan(near, goal[..., None]) < manhattan(cell, goal)[..., None]
+    straight &= in_row[..., None] | (COLUMNS[near] == COLUMNS[cell][..., None])
     way = kind[..., None]
     allowed: Bools = exists & np.where(way == PERFECT, perfect, np.where(way == STRAIGHT, straight, True))
     return allowed
