@@ -1,7 +1,8 @@
 """Lessons for the warm start of the tiny bases: prompts of Plan-Path as ids, and what a demonstrator would answer.
 
 Each batch holds B grids with S walks each. The words are those of `workflows/planner_executor_prompts.py`'s compact
-dialect; a test compares them with what the workflow says. Half of the walks begin at least six moves from the goal.
+dialect; a test compares them with what the workflow says. A quarter of the walks begin anywhere, a quarter at least
+six moves from the goal, half where the way is long or bent by walls: there the tiny models fail longest.
 
 Legend: B grids, S walks per grid, M = B S, T = 8 cells per walk, C = 100 cells.
 """
@@ -28,6 +29,7 @@ from motet.tasks.plan_path_demonstrators import (
     distances_to,
     draw_grids,
     last_free,
+    manhattan,
     stale_maps,
     walks,
 )
@@ -121,14 +123,21 @@ class Teacher:
             self._stock, self._used = draw_grids(self.rng, 256 * self.num_grids, num_walls=NUM_WALLS), 0
         grids = self._stock.part(self._used, self._used + self.num_grids)
         self._used += self.num_grids
-        reach = (grids.distance > 0) & (grids.distance < UNREACHABLE)
-        wanted = np.where(
-            (np.arange(self.num_walks) % 2 == 0)[None, :, None],
-            reach[:, None],
-            (reach & (grids.distance >= FAR))[:, None],
-        )
+        wanted = self._wanted(grids)[:, np.arange(self.num_walks) % 4]
         start: Ints = np.where(wanted, self.rng.random(wanted.shape), -1.0).argmax(-1).reshape(-1)
         return grids, start
+
+    def _wanted(self, grids: Grids) -> Bools:
+        """Where walks may begin, [B, 4, C]: anywhere, far, with a detour, with a long one (or the next best)."""
+        far_off = grids.distance
+        reach = (far_off > 0) & (far_off < UNREACHABLE)
+        detour = far_off - manhattan(np.arange(NUM_CELLS)[None], grids.goal[:, None])
+        far = reach & (far_off >= FAR)
+        bent = reach & ((detour >= 2) | (far_off >= 11))
+        bent = np.where(bent.any(1, keepdims=True), bent, far)
+        hard = reach & ((detour >= 4) | (far_off >= 13))
+        hard = np.where(hard.any(1, keepdims=True), hard, bent)
+        return np.stack([reach, far, bent, hard], 1)
 
     def _maps(self, grids: Grids, frac: float) -> tuple[Bools, int]:
         num, maps = round(self.num_grids * frac), grids.walls.copy()
