@@ -2,7 +2,8 @@
 
     python tools/study.py plan_path runs/plan_path runs/plan_path-2 runs/plan_path-3
 
-The README of the study keeps its own words; what stands between the two marks `<!-- table -->` and `<!-- end -->` is replaced.
+The README of the study keeps its own words; what stands between the marks `<!-- table -->` and `<!-- end -->` is
+replaced.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
             cells.setdefault((one["name"], one["checkpoint"], one["decoding"]), []).append(one)
     order = {name: index for index, name in enumerate(NAMES)}
     keys = sorted({key[:2] for key in cells}, key=lambda k: (k[1] != "base", order.get(k[0], 99), k[0]))
-    text = "| player | weights | sampled: mean (seeds) [95%] | greedy: mean (seeds) [95%] | tokens per task |\n|---|---|---|---|--:|\n"
+    text = "| player | weights | sampled: mean (seeds) [95%] | greedy: mean (seeds) [95%] | tokens per task |\n"
+    text += "|---|---|---|---|--:|\n"
     for name, checkpoint in keys:
         found = [cells.get((name, checkpoint, decoding), []) for decoding in ("sampled", "greedy")]
         tokens = statistics.mean(e["tokens"] / e["num_tasks"] for e in found[0] or found[1])
