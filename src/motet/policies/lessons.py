@@ -47,11 +47,12 @@ Mixture = tuple[float, float, float]
 class Mixtures:
     """How often a demonstrator is PERFECT, STRAIGHT or RANDOM, drawn per walk.
 
-    `planner` also serves executors that see the goal; `follower` executors without it: PERFECT follows the proposal
-    with detours, STRAIGHT copies it, RANDOM walks; `proposal` makes the plans that executors are shown.
+    `planner` and `executor` see the goal; `follower` is an executor without it: PERFECT follows the proposal with
+    detours, STRAIGHT copies it, RANDOM walks; `proposal` makes the plans that executors are shown.
     """
 
     planner: Mixture
+    executor: Mixture
     follower: Mixture
     proposal: Mixture
 
@@ -93,7 +94,7 @@ class Teacher:
         seen = self._seen_distance(grids, maps, start, num_blind)
         plan, _ = walks(self.rng, self._kinds(mixtures.proposal, seen, start), start, self._each(grids.goal), seen)
         plan[self.rng.random(len(plan)) < 0.08] = -1
-        kind = self.rng.choice(3, len(start), p=mixtures.planner)
+        kind = self.rng.choice(3, len(start), p=mixtures.executor)
         goal, distance = self._each(grids.goal), self._each(grids.distance)
         blind = np.arange(num_blind * self.num_walks)
         walls = self._each(grids.walls)[blind]

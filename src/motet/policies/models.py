@@ -99,6 +99,8 @@ def locate(source: str) -> str:
         if not (bundled / "config.json").is_file():
             raise EngineError("this base is not in the package", where={"base": source}, fix="run `motet base build`")
         return str(bundled)
+    if "/" not in source and (bundled / "config.json").is_file():
+        return str(bundled)
     return source
 
 

@@ -3,6 +3,9 @@
     stage "skill":  perfect walks alone, until the model plans well
     stage "blur":   mostly walks that are wrong in a coherent way, so that the skill is there but seldom shown
 
+`tiny-m` knows both roles of Plan-Path; `tiny-m-planner` and `tiny-m-executor` part at the blur, which teaches each of
+them random walks where the prompt is the other role's.
+
 What comes out fails most tasks under sampling and under greedy decoding, and reinforcement learning sharpens it fast.
 """
 
@@ -19,13 +22,18 @@ import torch
 import transformers
 from torch import Tensor
 
-from motet.errors import ConfigError
+from motet.errors import ConfigError, EngineError
 from motet.policies import tiny
-from motet.policies.lessons import Lesson, Mixtures, Teacher
+from motet.policies.lessons import Lesson, Mixture, Mixtures, Teacher
 from motet.policies.tiny_net import TinyNet, initial_weights
 
 LessonLoss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-PERFECT_ONLY = Mixtures((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+_ALL: Mixture = (1.0, 0.0, 0.0)
+_WEAK: Mixture = (0.15, 0.65, 0.2)
+_COPY: Mixture = (0.15, 0.6, 0.25)
+_SAID: Mixture = (0.4, 0.4, 0.2)
+_NONE: Mixture = (0.0, 0.0, 1.0)
+PERFECT_ONLY = Mixtures(_ALL, _ALL, _ALL, _ALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +69,23 @@ class Stage:
         return self.lr * rising * falling
 
 
-SKILL = Stage("skill", 2300, 4e-3, PERFECT_ONLY)
-BLUR = Stage(
-    "blur",
-    220,
-    1e-3,
-    Mixtures(planner=(0.1, 0.7, 0.2), follower=(0.1, 0.65, 0.25), proposal=(0.4, 0.4, 0.2)),
-    warm_up=0.05,
-    decay=0.9,
-    floor=0.05,
-    executor_frac=0.4,
-)
+SKILL = Stage("skill", 2600, 4e-3, PERFECT_ONLY)
+
+
+def blur(planner: Mixture, executor: Mixture, follower: Mixture, stale_frac: float) -> Stage:
+    """The short last stage that hides the skill."""
+    mixtures = Mixtures(planner, executor, follower, _SAID)
+    return Stage("blur", 160, 1e-3, mixtures, 0.05, 0.9, 0.05, executor_frac=0.4, stale_frac=stale_frac)
+
+
+BASES: dict[str, tuple[str, tuple[Stage, ...]]] = {
+    "tiny-s": ("tiny-s", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
+    "tiny-m": ("tiny-m", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
+    "tiny-l": ("tiny-l", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
+    "tiny-m-planner": ("tiny-m", (SKILL, blur(_WEAK, _NONE, _NONE, 0.5))),
+    "tiny-m-executor": ("tiny-m", (SKILL, blur(_NONE, _WEAK, _COPY, 0.5))),
+}
+"""What can be built: name -> (size, stages)."""
 
 
 class _Optimiser:
@@ -152,15 +166,16 @@ def build_base(
     out_dir: Path | str,
     *,
     seed: int = 0,
-    stages: Sequence[Stage] = (SKILL, BLUR),
+    stages: Sequence[Stage] | None = None,
     max_seconds: float | None = None,
     compiled: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Builds the tiny base `name` into `out_dir`: a Hugging Face folder of float16 weights, tokenizer and `base.json`.
+    """Builds a base of `BASES` into `out_dir`: a Hugging Face folder of float16 weights, tokenizer and `base.json`.
 
-    The same weights for the same (name, seed, stages) and thread count. About 25 minutes for tiny-m on one core, or 20
-    with `compiled`. Raises `ConfigError` where `out_dir` already holds a model, `EngineError` for an unknown size.
+    `stages` replaces those of `BASES`. The same (name, seed, stages) gives the same weights for one thread count.
+    About 40 minutes for tiny-m on one core, half of that with `compiled`. Raises `ConfigError` where `out_dir` already
+    holds a model, `EngineError` for an unknown name.
 
     >>> import tempfile
     >>> short = [Stage("skill", 1, 1e-3, PERFECT_ONLY)]
@@ -171,12 +186,16 @@ def build_base(
     folder = Path(out_dir)
     if (folder / "config.json").exists():
         raise ConfigError(f"{folder} already holds a model", fix="name another folder or delete this one")
-    size, started = tiny.size_of(name), time.monotonic()
+    if name not in BASES:
+        raise EngineError(f"no base {name!r} can be built", fix=f"use one of {', '.join(BASES)}")
+    size_name, planned = BASES[name]
+    size, stages, started = tiny.size_of(size_name), planned if stages is None else stages, time.monotonic()
     weights = initial_weights(size, seed)
     steps = warm_start(weights, size, stages, seed, compiled=compiled, max_seconds=max_seconds, report=report)
     about = {
         "schema": 1,
         "name": name,
+        "size": size_name,
         "seed": seed,
         "stages": [asdict(stage) for stage in stages],
         "steps_done": steps,
@@ -185,13 +204,13 @@ def build_base(
         "compiled": compiled,
         "versions": {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__},
     }
-    save(name, weights, folder, about)
+    save(size_name, weights, folder, about)
     return folder
 
 
-def save(name: str, weights: dict[str, Tensor], folder: Path, about: dict[str, Any]) -> None:
+def save(size_name: str, weights: dict[str, Tensor], folder: Path, about: dict[str, Any]) -> None:
     """Writes the folder that `AutoModelForCausalLM` and `AutoTokenizer` read, and `base.json` with `about`."""
-    model = transformers.Qwen3ForCausalLM(tiny.config(name))
+    model = transformers.Qwen3ForCausalLM(tiny.config(size_name))
     model.load_state_dict({key: weight.detach() for key, weight in weights.items()}, strict=False)
     model.tie_weights()
     model.half().save_pretrained(folder)
