@@ -124,9 +124,7 @@ class Outcome:
     def __post_init__(self) -> None:
         object.__setattr__(self, "success", bool(self.success))
         if self.team is None:
-            raise RewardError(
-                "the outcome has no team reward", fix="return Outcome(success=..., team=a number in [0, 1])"
-            )
+            raise RewardError("the outcome has no team reward", fix="return Outcome(success, team), team in [0, 1]")
         object.__setattr__(self, "team", _checked("outcome.team", self.team))
 
 

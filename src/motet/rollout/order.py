@@ -30,7 +30,7 @@ class _Scope:
         if self.owner is not asyncio.current_task():
             raise WorkflowError(
                 "the workflow acts from a task that it started by itself, so the order of its calls would be chance",
-                fix="use cast.gather(...) in place of asyncio.gather, create_task or a TaskGroup, and await a call directly",
+                fix="use cast.gather(...) in place of asyncio.gather, create_task or a TaskGroup; await calls directly",
             )
         self.count += 1
         return (*self.prefix, self.count)

@@ -54,6 +54,9 @@ class PlannerExecutor(Workflow):
                 break
         return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
 
+    def max_calls(self, task: PlanPathTask) -> int:
+        return 2 * task.max_turns
+
     def sees(self, role: str, state: State) -> dict[str, Any]:
         """What `role` is shown of `state`: the cells it takes for walls, and the goal or None."""
         task = state.task
