@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import yaml
 from pydantic import ValidationError
@@ -141,7 +141,7 @@ class RunFolder:
 
 
 @contextmanager
-def writing(path: Path, mode: str) -> Iterator[TextIO]:
+def writing(path: Path, mode: str) -> Iterator[IO[str]]:
     """Open a file of a run for writing. Raises `ConfigError` where the folder does not let us."""
     try:
         file = path.open(mode, encoding="utf-8")

@@ -42,7 +42,7 @@ def save(path: Path, learner: Learner, state: Mapping[str, Any], *, settings_has
     try:
         building.mkdir()
         policies = {name: _save_policy(building, learner.policy(name)) for name in learner.policies}
-        manifest = {
+        manifest: dict[str, Any] = {
             "format": FORMAT,
             "schema": SCHEMA,
             "settings_hash": settings_hash,
