@@ -20,7 +20,7 @@ from motet.tasks.plan_path_moves import Moves
 from motet.workflows.planner_executor_prompts import compact
 
 WORDS = np.array(tiny.vocabulary())
-WEAK = Mixtures((0.1, 0.6, 0.3), (0.1, 0.6, 0.3), (0.2, 0.5, 0.3), (0.3, 0.4, 0.3))
+WEAK = Mixtures((0.1, 0.6, 0.2, 0.1), (0.1, 0.6, 0.2, 0.1), (0.2, 0.4, 0.2, 0.2), (0.3, 0.4, 0.2, 0.1))
 
 
 def words_of(ids: torch.Tensor) -> list[str]:

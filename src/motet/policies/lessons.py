@@ -21,6 +21,7 @@ from motet.tasks.plan_path_demonstrators import (
     NUM_CELLS,
     PERFECT,
     RANDOM,
+    SILENT,
     STRAIGHT,
     UNREACHABLE,
     Bools,
@@ -40,15 +41,15 @@ CELL, WALL, GOAL, NUMBER, BLANK, EOS, PAD = (_IDS[w] for w in ("c00", "x00", "g0
 DID = np.array([_IDS[word] for word in ("none", "ok", "ok", "bump", "empty")])
 PLANNERS = np.array([_IDS[word] for word in ("planner", "planner", "planner", "solver")])
 
-Mixture = tuple[float, float, float]
+Mixture = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Mixtures:
-    """How often a demonstrator is PERFECT, STRAIGHT or RANDOM, drawn per walk.
+    """How often a demonstrator is PERFECT, STRAIGHT, RANDOM or SILENT, drawn per walk.
 
     `planner` and `executor` see the goal; `follower` is an executor without it: PERFECT follows the proposal with
-    detours, STRAIGHT copies it, RANDOM walks; `proposal` makes the plans that executors are shown.
+    detours, STRAIGHT copies it, RANDOM walks, SILENT says nothing; `proposal` makes the plans that executors are shown.
     """
 
     planner: Mixture
@@ -94,14 +95,15 @@ class Teacher:
         seen = self._seen_distance(grids, maps, start, num_blind)
         plan, _ = walks(self.rng, self._kinds(mixtures.proposal, seen, start), start, self._each(grids.goal), seen)
         plan[self.rng.random(len(plan)) < 0.08] = -1
-        kind = self.rng.choice(3, len(start), p=mixtures.executor)
+        kind = self.rng.choice(4, len(start), p=mixtures.executor)
         goal, distance = self._each(grids.goal), self._each(grids.distance)
         blind = np.arange(num_blind * self.num_walks)
         walls = self._each(grids.walls)[blind]
         goal[blind] = last_free(walls, plan[blind], start[blind])
         distance[blind] = distances_to(~walls, goal[blind])
         empty = (plan[blind] < 0).all(1)
-        kind[blind] = np.where(empty, RANDOM, self.rng.choice(3, len(blind), p=mixtures.follower))
+        drawn = self.rng.choice(4, len(blind), p=mixtures.follower)
+        kind[blind] = np.where(empty & (drawn != SILENT), RANDOM, drawn)
         nowhere = goal.copy()
         nowhere[blind[kind[blind] == RANDOM]] = -1  # a random walk ends nowhere in particular
         cells, weights = walks(self.rng, kind, start, nowhere, distance)
@@ -154,7 +156,7 @@ class Teacher:
         return found
 
     def _kinds(self, mixture: Mixture, distance: Ints, start: Ints) -> Ints:
-        kind = self.rng.choice(3, len(start), p=mixture)
+        kind = self.rng.choice(4, len(start), p=mixture)
         lost = distance[np.arange(len(start)), start] >= UNREACHABLE
         return np.where((kind == PERFECT) & lost, STRAIGHT, kind)
 

@@ -4,7 +4,7 @@
     stage "blur":   mostly walks that are wrong in a coherent way, so that the skill is there but seldom shown
 
 `tiny-m` knows both roles of Plan-Path; `tiny-m-planner` and `tiny-m-executor` part at the blur, which teaches each of
-them random walks where the prompt is the other role's.
+them to say nothing where the prompt is the other role's.
 
 What comes out fails most tasks under sampling and under greedy decoding, and reinforcement learning sharpens it fast.
 """
@@ -28,11 +28,11 @@ from motet.policies.lessons import Lesson, Mixture, Mixtures, Teacher
 from motet.policies.tiny_net import TinyNet, initial_weights
 
 LessonLoss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-_ALL: Mixture = (1.0, 0.0, 0.0)
-_WEAK: Mixture = (0.15, 0.65, 0.2)
-_COPY: Mixture = (0.15, 0.6, 0.25)
-_SAID: Mixture = (0.4, 0.4, 0.2)
-_NONE: Mixture = (0.0, 0.0, 1.0)
+_ALL: Mixture = (1.0, 0.0, 0.0, 0.0)
+_WEAK: Mixture = (0.15, 0.65, 0.2, 0.0)
+_COPY: Mixture = (0.15, 0.6, 0.25, 0.0)
+_SAID: Mixture = (0.4, 0.4, 0.2, 0.0)
+_NONE: Mixture = (0.0, 0.0, 0.0, 1.0)
 PERFECT_ONLY = Mixtures(_ALL, _ALL, _ALL, _ALL)
 
 

@@ -1,10 +1,11 @@
 """Demonstrators of Plan-Path for the warm start of the tiny bases: seeded pure functions over many grids at once.
 
-A demonstrator walks in one of three ways, drawn per walk:
+A demonstrator walks in one of four ways, drawn per walk:
 
     PERFECT    a shortest path on the map it is given
     STRAIGHT   to the goal's row first, then to its column, as if there were no walls: wrong, but in a coherent way
     RANDOM     any neighbour on the grid
+    SILENT     names no cell at all
 
 Legend: M walks, T moves per walk, C = 100 cells of a 10 x 10 grid; a cell is row * 10 + column, -1 is no cell.
 """
@@ -21,7 +22,7 @@ from motet.tasks.plan_path_grid import neighbours, split_of
 SIZE = 10
 NUM_CELLS = SIZE * SIZE
 UNREACHABLE = 99
-PERFECT, STRAIGHT, RANDOM = 0, 1, 2
+PERFECT, STRAIGHT, RANDOM, SILENT = range(4)
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -132,7 +133,7 @@ def next_cells(kind: Ints, cell: Ints, goal: Ints, distance: Ints) -> Bools:
     straight = manhattan(near, goal[..., None]) < manhattan(cell, goal)[..., None]
     straight &= in_row[..., None] | (COLUMNS[near] == COLUMNS[cell][..., None])
     way = kind[..., None]
-    allowed: Bools = exists & np.where(way == PERFECT, perfect, np.where(way == STRAIGHT, straight, True))
+    allowed: Bools = exists & np.where(way == PERFECT, perfect, np.where(way == STRAIGHT, straight, way == RANDOM))
     return allowed
 
 
