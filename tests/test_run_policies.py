@@ -198,3 +198,24 @@ def test_the_cost_of_look_ahead_is_said_before_the_start_and_bounds_what_it_was(
         **settings,
     )
     assert any("n is not known before" in line for line in ears.about["lines"])
+
+
+class Names(motet.Workflow):
+    """One word; right is a cell of the first row, one word in eighteen."""
+
+    roles: ClassVar = {"planner": 1}
+
+    async def run(self, task, cast):
+        word = await cast.planner.act("goal", score=lambda text: motet.Reward(team=text.startswith("c0")))
+        return motet.Outcome(success=word.text.startswith("c0"), team=word.text.startswith("c0"))
+
+
+def test_case_30_a_tiny_model_learns_a_toy_game_from_random_weights_in_seconds_without_a_card(bases, tmp_path):
+    report = motet.train(
+        Names(), "plan_path", model=bases["qwen3"], runs=tmp_path, callbacks=[], role={"max_tokens": 1},
+        sampling={"width": 16, "trees": 8, "choose": "random"}, train={"iterations": 20}, update={"lr": 1e-2},
+        evaluate={"at_end": False}, threads=1, device="cpu",
+    )  # fmt: skip
+    rewards = [line["reward/team/planner"] for line in read_metrics(report.folder.metrics)]
+    assert rewards[0] < 0.3 and rewards[-1] > 0.9
+    assert report.train_seconds < 120
