@@ -338,3 +338,24 @@ def test_a_failure_that_the_workflow_swallows_still_ends_the_episode(play, digit
 
     with pytest.raises(RewardError, match=r"score raised ZeroDivisionError.*task=t-0 role=a slot=0 turn=0"):
         play(Swallows(), digit)
+
+
+def test_a_workflow_whose_loop_never_ends_is_bounded_and_named(play, digit, monkeypatch):
+    class Endless(Talk):
+        async def run(self, task, cast):
+            while True:
+                await cast.a.act("a", score=self.score)
+
+    monkeypatch.setattr("motet.rollout.act.MAX_CALLS", 50)
+    with pytest.raises(WorkflowError, match=r"an episode of more than 50 calls.*task=t-0 role=a slot=0 turn=50"):
+        play(Endless(), digit)
+
+
+def test_a_workflow_that_blocks_the_loop_makes_no_score_late(play, toys, digit):
+    class Blocks(Talk):
+        async def run(self, task, cast):
+            call = await cast.a.act(task.id, score=lambda text: Reward(local=0.5))
+            time.sleep(0.15)
+            return Outcome(True, int(call.text) / 10)
+
+    assert len(play(Blocks(), digit, tasks=toys(4), score_timeout_s=0.05)) == 4

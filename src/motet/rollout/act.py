@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("motet.rollout")
 
+MAX_CALLS = 10_000
+"""Calls of one episode; a loop that never ends would otherwise never be noticed."""
+
 
 class EpisodeCast:
     """Handed to `Workflow.run`. Keeps the record of one episode; a workflow reaches roles by attribute or by name."""
@@ -133,6 +136,12 @@ class EpisodeCast:
         key = CallKey(role, slot, turn, visit)
         if self.is_closed:
             raise WorkflowError("act after the episode ended", where=self.where | call_place(key))
+        if len(self._visits) >= MAX_CALLS:
+            raise WorkflowError(
+                f"an episode of more than {MAX_CALLS:,} calls",
+                where=self.where | call_place(key),
+                fix="let its loop end",
+            )
         if seat in self._open:
             raise WorkflowError(
                 "two open calls of one slot",
