@@ -61,6 +61,14 @@ def test_recipes_are_listed_with_one_line_each(capsys):
     assert "| `credit.alpha` | `0.7` |" in capsys.readouterr().out
 
 
+def test_a_tiny_base_is_built_into_a_folder_and_never_over_another(tmp_path, capsys):
+    words = ["base", "build", "tiny-s", "--out", str(tmp_path / "new"), "--seconds", "0.2", "--threads", "1"]
+    assert run(words) == 0
+    assert (tmp_path / "new" / "model.safetensors").is_file()
+    assert run(words) == 2
+    assert "already holds a model" in capsys.readouterr().err
+
+
 def test_the_doctor_says_what_this_machine_can_run(capsys):
     assert run(["doctor", "--json"]) == 0
     findings = {one["subject"]: one for one in json.loads(capsys.readouterr().out)}

@@ -155,6 +155,10 @@ def test_policies_take_what_they_do_not_say_from_the_common_policy():
         ("credit: {rewards: outcome}\n", "the losers of a call never lead to the outcome"),
         ("credit: {mix: additive, estimator: max_rl}\n", "max_rl needs rewards in [0, 1]"),
         ("credit: {alpha: 1.5}\n", "a convex mix needs alpha in [0, 1], not 1.5"),
+        (
+            "update: {schedule: cosine, warmup: 5}\ntrain: {iterations: 5}\n",
+            "the warm-up takes 5 of 5 iterations, a cosine schedule has no end [line=mine.yaml line 5]",
+        ),
         ("update: {rows_per_update: 8, updates_per_iteration: 2}\n", "exclude each other"),
         ("cast: shared\nroles: {planner: {trainable: false}}\n", "its policy 'shared' learns from another role"),
     ],

@@ -16,7 +16,7 @@ def text(name):
 def test_the_readme_shows_the_example_and_the_dataflow_as_they_are():
     assert text("examples/guess_number.py").strip() in text("README.md")
     flow = text("docs/dataflow.md")
-    picture = flow[flow.index("    TaskSet --Task") : flow.index("`train.py` holds")].rstrip()
+    picture = flow[flow.index("    TaskSet --Task") : flow.index("`loop.py` holds")].rstrip()
     assert picture in text("README.md")
 
 

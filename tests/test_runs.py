@@ -86,6 +86,15 @@ def test_a_run_is_found_by_folder_or_by_name_and_a_wrong_one_names_what_is_there
         find(tmp_path / "runs", "dmeo")
 
 
+def test_what_a_run_resolved_is_kept_and_a_changed_machine_is_noticed(tmp_path, settings):
+    folder = create(tmp_path, "demo")
+    folder.write_config(settings, engine={"threads": 1})
+    assert "engine:\n  threads: 1\n" in folder.config.read_text()
+    assert folder.read_config() == settings and folder.moved() == []
+    folder.config.write_text(folder.config.read_text().replace(f"python: {versions()['python']}", "python: 3.0.0"))
+    assert folder.moved() == [f"python 3.0.0 -> {versions()['python']}"]
+
+
 def test_versions_and_hardware_name_what_changes_a_result_and_not_the_host():
     assert {"python", "motet", "torch", "transformers"} <= set(versions())
     assert set(hardware()) == {"system", "machine", "processor", "cores", "memory_gib"}

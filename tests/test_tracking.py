@@ -1,5 +1,8 @@
 import io
 
+import pytest
+
+from motet.errors import CheckpointError
 from motet.tracking import Callbacks, Listener, MetricsFile, Progress, read_metrics, rollout_metrics
 from motet.types import Call, CallKey, Candidate, Episode, Outcome, Reward
 
@@ -51,18 +54,25 @@ def test_rollout_metrics_are_those_counted_by_hand():
     }
 
 
-def test_metrics_written_after_a_checkpoint_can_be_taken_back(tmp_path):
+def test_metrics_are_lines_behind_one_with_the_schema(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
     file.on_iteration({"iteration": 1})
-    size = file.size()
-    file.on_iteration({"iteration": 2})
-    file.truncate(size)
     file.on_evaluation({"iteration": 1, "validation/success/greedy": 0.5})
     assert read_metrics(tmp_path / "metrics.jsonl") == [
         {"iteration": 1},
         {"iteration": 1, "validation/success/greedy": 0.5},
     ]
     assert (tmp_path / "metrics.jsonl").read_text().startswith('{"schema": 1')
+
+
+@pytest.mark.parametrize("broken", ['{"iteration": 2', "[1]", "\x00\x00", '{"iteration": 2}}'])
+def test_metrics_that_are_broken_are_refused_with_the_line(tmp_path, broken):
+    path = tmp_path / "metrics.jsonl"
+    MetricsFile(path).on_iteration({"iteration": 1})
+    with path.open("a") as file:
+        file.write(broken + "\n")
+    with pytest.raises(CheckpointError, match=r"the metrics cannot be read.*line=3"):
+        read_metrics(path)
 
 
 ABOUT = {"iterations": 4, "iteration": 0, "lines": ["run x"], "cast": [("planner", "p", "local")]}

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from motet.api import train
 from motet.build import prepare
 from motet.config import load
 from motet.errors import CheckpointError, ConfigError, MotetError
+from motet.loop import Clock
 from motet.rollout.records import read_episodes
 from motet.session import start
 from motet.tracking import Listener, read_metrics
@@ -89,14 +91,24 @@ def test_the_same_settings_twice_give_identical_metrics_episodes_and_weights(run
 
 @pytest.mark.slow
 def test_the_number_of_episodes_at_once_changes_nothing(run):
-    one, _ = run("sampling.max_parallel=1")
-    many, _ = run("sampling.max_parallel=64")
-    same(one.folder, many.folder)
+    more = "sampling.trees=9"
+    one, _ = run(more, "sampling.max_parallel=1")
+    for number in (4, 64):
+        many, _ = run(more, f"sampling.max_parallel={number}")
+        same(one.folder, many.folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 2])
-@pytest.mark.parametrize("cast", ["cast=per_role", "policy={kind: lora, rank: 3}"])
+@pytest.mark.parametrize(
+    "cast",
+    [
+        "cast=per_role",
+        "policy={kind: lora, rank: 3}",
+        "policies={planner: {kind: lora, rank: 2}, executor: {kind: full}}",
+        "update={updates_per_iteration: 2, schedule: linear, warmup: 2, kl: 0.1, weight_decay: 0.1}",
+    ],
+)
 def test_case_20_a_run_stopped_at_any_iteration_and_resumed_is_the_run_not_stopped(run, stop_after, cast):
     whole, _ = run(cast, runs="whole")
     stopped, heard = run(cast, stop_after=stop_after)
@@ -253,3 +265,57 @@ def test_episodes_are_written_once_per_iteration_and_carry_no_time(run):
     episodes = read_episodes(report.folder.episodes)
     assert [episode.ticket for episode in episodes] == [0] * 3 + [1] * 3 + [2] * 3
     assert gzip.decompress(report.folder.episodes.read_bytes()).startswith(b'{"schema": 1')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_every_role_gets_signal_at_either_end_of_alpha_with_the_base_of_the_demo(tmp_path, alpha):
+    """The recipe of the demo, three small iterations: each role has groups with differences, and learns from them."""
+    words = ["model=tiny-m", "train.iterations=2", "train.eval_every=0", "sampling.trees=4", "threads=1"]
+    words += ["update.warmup=0", "update.schedule=constant"]
+    prepared = prepare(load("plan_path", [*words, "evaluate.at_end=false", f"credit.alpha={alpha}"]))
+    lines = timeless(start(prepared, runs=tmp_path, callbacks=[]).folder)
+    assert len(lines) == 2
+    for line in lines:
+        for role in ("planner", "executor"):
+            assert line[f"credit/unequal_team_frac/{role}"] > 0.0
+            assert line[f"credit/unequal_local_frac/{role}"] > 0.0
+            assert (
+                line[f"credit/unequal_groups_frac/{role}"]
+                == line[f"credit/unequal_{'team' if alpha else 'local'}_frac/{role}"]
+            )
+            assert line[f"update/rows/{role}"] > 0.0 and line[f"update/grad_norm/{role}"] > 0.0
+
+
+class Slow(Listener):
+    """Half a second for each iteration and a second for each validation."""
+
+    def on_iteration(self, metrics):
+        time.sleep(0.5)
+
+    def on_evaluation(self, evaluation):
+        time.sleep(1.0)
+
+
+@pytest.mark.slow
+def test_train_seconds_is_wall_time_from_the_first_sample_to_the_last_update_without_validation(run):
+    class Start(Listener):
+        def on_start(self, about):
+            self.start = time.perf_counter()
+
+    began = Start()
+    report, _ = run("train.iterations=3", "train.eval_every=1", callbacks=[Slow(), began])
+    wall = time.perf_counter() - began.start
+    lines = [line for line in read_metrics(report.folder.metrics) if "time/train_s" in line]
+    laps = sum(line["time/iteration_s"] for line in lines)
+    assert laps + 1.0 <= report.train_seconds <= wall - 3.0 - 0.5
+    assert json.loads(report.folder.result.read_text())["train_seconds"] == pytest.approx(
+        report.train_seconds, abs=1e-3
+    )
+
+
+def test_the_clock_goes_on_from_before_and_stands_still_while_stopped():
+    clock = Clock(before=100.0)
+    with clock.stopped():
+        time.sleep(0.2)
+    assert 100.0 <= clock.seconds < 100.15

@@ -12,7 +12,7 @@ from motet.config import load
 from motet.errors import ConfigError
 from motet.tasks.base import TaskSet
 from motet.tracking import Callback, Progress
-from motet.workflows.base import Workflow
+from motet.workflows.base import Workflow, check_roles
 
 if TYPE_CHECKING:
     from motet.session import RunReport
@@ -56,6 +56,8 @@ score_timeout_s, trees, width
         "workflow": _described(given),
         "tasks": [{**_described(one), "weight": weight} for one, weight in zip(sets, weights)],
     }
+    if not isinstance(given, str):
+        check_roles(given)
     prepared = prepare(
         load(data, overrides),
         workflow=None if isinstance(given, str) else given,
@@ -72,6 +74,9 @@ def _split(tasks: Tasks) -> tuple[list[str | TaskSet], list[float]]:
     pairs = [one if isinstance(one, tuple) else (one, 1.0) for one in several]
     if not pairs:
         raise ConfigError("there is no task set to train on", fix="give at least one")
+    for _, weight in pairs:
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            raise ConfigError(f"a weight is {weight!r}", fix="give a number beside the task set, or the task set alone")
     return [one for one, _ in pairs], [float(weight) for _, weight in pairs]
 
 

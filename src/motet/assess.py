@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from motet.build import held_out
+from motet.build import nth_held_out
 from motet.config import nearest
 from motet.ensemble import Ensemble, Opened, reopen
 from motet.errors import ConfigError
 from motet.evaluate.casting import PolicyFlag, mixed, parse_policy, parse_swap, swap
 from motet.evaluate.evaluator import evaluate
-from motet.evaluate.final import final_evaluation
+from motet.evaluate.final import check_lines, final_evaluation
 from motet.evaluate.result import Checkpoint, Decoding, Evaluation
 from motet.evaluate.variants import solo
 from motet.parts import reproducible
@@ -58,6 +58,7 @@ def assess(run: str, question: Question, *, runs: Path = Path("runs")) -> list[E
         num = question.num_tasks or team.prepared.settings.evaluate.num_tasks
         side = team.side(num, question.split, question.variants or ("team",))
         if question.variants:
+            check_lines(question.variants, team.prepared.workflow)
             return final_evaluation(side, team.casts, decodings=decodings).evaluations
         now = team.casts[cast(Checkpoint, moment)]
         lines: list[tuple[str, Any, Cast, str | None]] = [("team", side.workflow, now, None)]
@@ -95,7 +96,7 @@ def play_one(
     moment = cast(Checkpoint, _word(checkpoint, CHECKPOINTS))
     chosen = cast(Decoding, _word(decoding, ("sampled", "greedy")))
     with opened(find(runs, run), [moment], (), runs) as (team, _):
-        task = held_out(team.prepared.task_sets, split, seed + 1)[-1]
+        task = nth_held_out(team.prepared.task_sets, split, seed)
         return play(
             team.prepared.workflow,
             task,

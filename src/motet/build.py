@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from motet.config import Loaded, Settings, resolve, trainable_policies
 from motet.config.settings import PhaseSampling, RoleSettings
 from motet.credit.settings import CreditSettings
-from motet.doctor import free_threads
+from motet.doctor import threads_to_use
 from motet.errors import ConfigError, MotetError
 from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.settings import RolloutSettings
-from motet.runs import hardware
-from motet.tasks.base import TaskSet, make_task_set
+from motet.tasks.base import TaskSet, check_sets, check_shape, make_task_set, numbered, size_of, task_of
 from motet.types import Sampling
-from motet.workflows.base import Workflow, find_workflow
+from motet.workflows.base import Workflow, check_roles, make_workflow
 
 if TYPE_CHECKING:
     from motet.losses.settings import UpdateSettings
@@ -41,12 +39,13 @@ def prepare(loaded: Loaded, *, workflow: Workflow | None = None, task_sets: Sequ
     `workflow` and `task_sets` stand in for those that the settings name (the Python API passes objects). Raises
     `ConfigError` with the line at fault; loads no model and imports no torch.
     """
-    made = workflow or _make_workflow(loaded)
+    made = _make_workflow(loaded) if workflow is None else workflow
+    check_roles(made)
     settings = resolve_machine(resolve(loaded, made.roles))
-    sets = [
-        ((task_sets[index] if task_sets else None) or _make_task_set(loaded, index), task.weight)
-        for index, task in enumerate(settings.tasks)
-    ]
+    sets: list[tuple[TaskSet, float]] = []
+    for index, task in enumerate(settings.tasks):
+        given = task_sets[index] if task_sets else None
+        sets.append((_make_task_set(loaded, index) if given is None else given, task.weight))
     _check_fit(loaded, made, sets, settings)
     return Prepared(
         settings, made, sets, make_cast(settings, made), rollout_settings(settings), credit_settings(settings)
@@ -56,7 +55,7 @@ def prepare(loaded: Loaded, *, workflow: Workflow | None = None, task_sets: Sequ
 def _make_workflow(loaded: Loaded) -> Workflow:
     given = loaded.settings.workflow
     try:
-        return find_workflow(given.name)(**given.settings)
+        return make_workflow(given.name, **given.settings)
     except MotetError as error:
         raise _placed(loaded, error, ("workflow",)) from error
 
@@ -79,6 +78,12 @@ def _placed(loaded: Loaded, error: MotetError, path: tuple[str | int, ...]) -> C
 
 def _check_fit(loaded: Loaded, workflow: Workflow, sets: Sequence[tuple[TaskSet, float]], settings: Settings) -> None:
     """Refuse a task set the workflow cannot play, or that lacks a split the run will read."""
+    for index, (task_set, _) in enumerate(sets):
+        check_shape(task_set, {"line": loaded.marked.place(("tasks", index))})
+    try:
+        check_sets(sets)
+    except MotetError as error:
+        raise _placed(loaded, error, ("tasks",)) from error
     needed = {"train"} if settings.train.iterations else set()
     needed |= {"validation"} if settings.train.eval_every else set()
     needed |= {settings.evaluate.split} if settings.evaluate.at_end else set()
@@ -89,7 +94,9 @@ def _check_fit(loaded: Loaded, workflow: Workflow, sets: Sequence[tuple[TaskSet,
             raise ConfigError(
                 f"the task set has no split '{missing[0]}'", where=where, fix=f"it has {', '.join(task_set.splits)}"
             )
-        reason = workflow.fits(task_set.task(task_set.splits[0], 0))
+        for split in sorted(needed):
+            size_of(task_set, split)
+        reason = workflow.fits(task_of(task_set, task_set.splits[0], 0))
         if reason is not None:
             raise ConfigError(reason, where=where, fix="choose another workflow or another task set")
 
@@ -99,10 +106,9 @@ def resolve_machine(settings: Settings) -> Settings:
 
     Results depend on these; they are resolved once per run, written to config.yaml, and reused on resume.
     """
-    machine = hardware()
     return settings.model_copy(
         update={
-            "threads": settings.threads or free_threads(machine["cores"], os.getloadavg()[0]),
+            "threads": settings.threads or threads_to_use(),
             "dtype": "float32" if settings.dtype == "auto" else settings.dtype,
             "device": "cpu" if settings.device == "auto" else settings.device,
         }
@@ -154,14 +160,40 @@ def held_out(task_sets: Sequence[tuple[TaskSet, float]], split: str, num: int) -
     [0, 0]
     """
     total = sum(weight for _, weight in task_sets)
-    tasks: list[tuple[str, Any, int]] = []
+    tasks: list[tuple[str, Any]] = []
     passed = 0.0
     for task_set, weight in task_sets:
         share = round((passed + weight) / total * num) - round(passed / total * num)
         passed += weight
-        size = task_set.size(split)
-        tasks += [(task_set.name, task_set.task(split, index), 0) for index in range(min(share, size or share))]
-    return tasks
+        size = size_of(task_set, split)
+        num_held = share if size is None else min(share, size)
+        tasks += [(task_set.name, task_of(task_set, split, index)) for index in range(num_held)]
+    return numbered(tasks)
+
+
+def nth_held_out(task_sets: Sequence[tuple[TaskSet, float]], split: str, number: int) -> tuple[str, Any, int]:
+    """Task `number` of a split; of several task sets, they take turns. Raises `ConfigError` where it has fewer.
+
+    >>> from motet.tasks.listed import TaskList
+    >>> from types import SimpleNamespace as Task
+    >>> sets = [(TaskList(name, test=[Task(id=f"{name}{i}") for i in range(2)]), 1.0) for name in "ab"]
+    >>> [nth_held_out(sets, "test", number)[1].id for number in range(4)]
+    ['a0', 'b0', 'a1', 'b1']
+    """
+    index, which = divmod(number, len(task_sets))
+    task_set = task_sets[which][0]
+    if split not in task_set.splits:
+        raise ConfigError(
+            f"no split '{split}'", where={"task_set": task_set.name}, fix=f"it has {', '.join(task_set.splits)}"
+        )
+    size = size_of(task_set, split)
+    if size is not None and index >= size:
+        raise ConfigError(
+            f"there is no task {number}",
+            where={"task_set": task_set.name, "split": split},
+            fix=f"take a number below {size * len(task_sets)}",
+        )
+    return task_set.name, task_of(task_set, split, index), 0
 
 
 def rollout_settings(settings: Settings) -> RolloutSettings:

@@ -37,6 +37,11 @@ def free_threads(cores: int, load: float) -> int:
     return max(1, cores - round(load))
 
 
+def threads_to_use() -> int:
+    """`free_threads` of this machine, now."""
+    return free_threads(hardware()["cores"], os.getloadavg()[0])
+
+
 def examine() -> list[Finding]:
     """Look at this machine; takes about two seconds, most of it the import of torch."""
     return [*_python(), *_processor(), *_torch(), *_optional()]

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Text that is safe to show: what a terminal would obey or hide (escapes, bells, text direction, halves of a
+    character) is spelt out; line breaks and tabs stay.
+
+    >>> print(visible("a\\x1b[2J\\u202eb"))
+    a\\x1b[2J\\u202eb
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
 
 class MotetError(Exception):
     """Base of every error this package raises on purpose.
@@ -19,7 +33,7 @@ class MotetError(Exception):
             text += " [" + " ".join(f"{k}={v}" for k, v in self.where.items()) + "]"
         if fix:
             text += f". To fix it: {fix}"
-        super().__init__(text)
+        super().__init__(visible(text))
 
 
 class ConfigError(MotetError):

@@ -42,6 +42,7 @@ def train(
     did not stop. Any error ends the run; nothing is skipped but what `sampling.max_failed_frac` allows.
     """
     prepared, settings = parts.prepared, parts.prepared.settings
+    clock = Clock(progress.seconds)
     while progress.iteration < settings.train.iterations:
         ticket, watch = progress.iteration, Watch()
         with watch.lap("rollout"):
@@ -53,18 +54,39 @@ def train(
             updates = learn(parts.learner, credited.rows)
             parts.publish()
         progress.iteration += 1
-        progress.seconds += watch.total
+        progress.seconds = clock.seconds
         record.write_episodes(episodes)
         callback.on_iteration(measure(progress, episodes, credited, updates, watch))
         say(callback, progress.iteration, credited)
         progress.stopped = should_stop()
         if is_due(progress, settings.train.eval_every, settings.train.iterations):
-            record.keep_best(parts, progress, validate(parts, progress.iteration, callback))
+            with clock.stopped():
+                validation = validate(parts, progress.iteration, callback)
+            record.keep_best(parts, progress, validation)
         if is_due(progress, settings.train.checkpoint_every, settings.train.iterations) or progress.stopped:
             record.save(parts, progress)
         if progress.stopped:
             break
     return progress
+
+
+class Clock:
+    """Seconds since it was made, behind those of `before`, without those spent inside `stopped`."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._start = time.perf_counter() - before
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._start += time.perf_counter() - start
 
 
 class Watch:

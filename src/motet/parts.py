@@ -17,6 +17,7 @@ from motet.build import Prepared, update_settings
 from motet.config import Settings
 from motet.engines.local import LocalEngine, LocalSettings, Served
 from motet.engines.voice import HfVoice
+from motet.errors import ConfigError
 from motet.policies import lora
 from motet.policies.cast import PolicySpec
 from motet.policies.models import Base, load
@@ -77,6 +78,8 @@ class Wardrobe:
 
     def _load(self, base: str) -> Base:
         settings = self._settings
+        if settings.device.startswith("cuda") and not torch.cuda.is_available():
+            raise ConfigError("no graphics card is within reach", where={"key": "device"}, fix="set device=cpu")
         disable_progress_bar()
         found = load(base, dtype=DTYPES[settings.dtype], seed=settings.seed)
         found.model.to(settings.device)
@@ -84,21 +87,36 @@ class Wardrobe:
 
     def _adapt(self, base: Base, spec: PolicySpec, adapter: str) -> None:
         given = self._settings.policies[spec.name]
-        lora.add_adapter(
-            base.model,
-            adapter,
-            given.rank,
-            alpha=given.alpha,
-            seed=self._settings.seed,
-            targets=tuple(given.targets) or "all-linear",
-        )
+        try:
+            lora.add_adapter(
+                base.model,
+                adapter,
+                given.rank,
+                alpha=given.alpha,
+                seed=self._settings.seed,
+                targets=tuple(given.targets) or "all-linear",
+            )
+        except ValueError as error:
+            raise ConfigError(
+                f"no adapter can be put on: {error}",
+                where={"key": f"policies.{spec.name}.targets", "base": base.name},
+                fix="name linear layers of the model, or leave targets empty",
+            ) from error
 
     def _voice(self, base: Base, policy: str) -> HfVoice:
         """A voice whose prompts leave room for the longest answer of any role this policy plays."""
         settings = self._settings
         assert isinstance(settings.cast, dict)
         roles = {seat.split("[")[0] for seat, served in settings.cast.items() if served == policy}
-        room = base.max_positions - max(settings.roles[role].max_tokens for role in roles)
+        longest = max(roles, key=lambda role: settings.roles[role].max_tokens)
+        room = base.max_positions - settings.roles[longest].max_tokens
+        if room < 1:
+            raise ConfigError(
+                f"the answers of role '{longest}' may take {settings.roles[longest].max_tokens} tokens, "
+                f"and the model holds {base.max_positions} with the prompt",
+                where={"key": f"roles.{longest}.max_tokens", "base": base.name},
+                fix=f"leave room for a prompt below {base.max_positions}",
+            )
         return base.voice(min(settings.sampling.max_prompt_tokens or room, room))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from motet.errors import visible
 from motet.evaluate.evaluator import play_tasks
 from motet.evaluate.result import Decoding, is_solved
 from motet.evaluate.scenes import Grid, frames
@@ -48,9 +49,9 @@ def play(
 def show_episode(task: Any, episode: Episode, console: Console) -> None:
     """Draw an episode: what each role said in each turn, the grid after it, and how it ended.
 
-    What was said is never read as markup.
+    What was said is never read as markup, nor obeyed by the terminal.
     """
-    console.print(Text(f"{episode.task_set} {episode.task_id}", style="bold"))
+    console.print(Text(visible(f"{episode.task_set} {episode.task_id}"), style="bold"))
     made = frames(task, episode)
     if any(frame.grid is not None for frame in made):
         console.print(Text(LEGEND, style="dim"))
@@ -58,12 +59,12 @@ def show_episode(task: Any, episode: Episode, console: Console) -> None:
         console.print()
         console.print(Text(f"turn {frame.turn + 1}" + (f": {frame.note}" if frame.note else ""), style="bold"))
         for role, text in frame.said:
-            console.print(Text.assemble((f"{role}: ", "bold"), text or "(nothing)"))
+            console.print(Text.assemble((f"{role}: ", "bold"), visible(text) or "(nothing)"))
         if frame.grid is not None:
             console.print(coloured(letters(frame.grid)))
     console.print()
     if episode.error:
-        console.print(Text(f"ended by an error: {episode.error}", style="red"))
+        console.print(Text(visible(f"ended by an error: {episode.error}"), style="red"))
     elif is_solved(episode):
         console.print(Text("solved", style="bold green"))
     else:

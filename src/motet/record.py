@@ -26,7 +26,8 @@ from motet.types import Episode
 class Progressed:
     """How far a run has come: what a checkpoint holds beside weights and optimisers.
 
-    `seconds` counts from the first sample to the last update, evaluation left out. `best`: when validation was best.
+    `seconds` is wall time from the first sample to the last update, evaluation left out; a resumed run goes on from
+    those of its checkpoint. `best`: when validation was best.
     """
 
     iteration: int = 0
@@ -72,12 +73,24 @@ class Record:
                 where={"folder": self._folder.path},
                 fix="start it anew, and set train.checkpoint_every",
             )
-        state = checkpoint.load(found[-1], parts.learner, settings_hash=self._hash(parts))
-        self.metrics.truncate(state["metrics_bytes"])
-        with self._folder.episodes.open("r+b") as file:
-            file.truncate(state["episodes_bytes"])
+        state = checkpoint.read_manifest(found[-1])["state"]
+        try:
+            progress = Progressed(**{**state["progress"], "stopped": False})
+            sizes = {self._folder.metrics: state["metrics_bytes"], self._folder.episodes: state["episodes_bytes"]}
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(
+                "the checkpoint does not tell how far the run was",
+                where={"path": found[-1]},
+                fix="delete it, and resume from the one before",
+            ) from error
+        for path, size in sizes.items():
+            _check_size(path, size)
+        checkpoint.load(found[-1], parts.learner, settings_hash=self._hash(parts))
+        for path, size in sizes.items():
+            with path.open("r+b") as file:
+                file.truncate(size)
         parts.publish()
-        return Progressed(**{**state["progress"], "stopped": False})
+        return progress
 
     def _save(self, kind: str, parts: Parts, progress: Progressed) -> None:
         state = {
@@ -93,6 +106,17 @@ class Record:
         """Settings without the number of iterations, which a resumed run may raise."""
         settings = parts.prepared.settings
         return settings_hash(settings.model_copy(update={"train": settings.train.model_copy(update={"iterations": 0})}))
+
+
+def _check_size(path: Path, size: int) -> None:
+    """Refuse a file that lost something since the checkpoint: what comes after it would not be the same run."""
+    found = path.stat().st_size if path.is_file() else 0
+    if found < size:
+        raise CheckpointError(
+            f"{path.name} has {found} bytes, at the checkpoint it had {size}",
+            where={"path": path},
+            fix="put the file back, or start a new run",
+        )
 
 
 def checkpoints(folder: RunFolder, kind: str) -> list[Path]:

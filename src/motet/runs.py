@@ -19,10 +19,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
+from pydantic import ValidationError
 
 from motet.config import Settings, redact, settings_hash
 from motet.errors import CheckpointError, ConfigError
@@ -68,7 +70,7 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the folder for writing; a second process is refused. The lock ends with its process."""
-        with open(self.path / ".lock", "a+", encoding="utf-8") as file:
+        with writing(self.path / ".lock", "a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -83,8 +85,21 @@ class RunFolder:
             file.flush()
             yield
 
-    def write_config(self, settings: Settings) -> None:
-        write_atomically(self.config, yaml.safe_dump(described(settings), sort_keys=False, allow_unicode=True))
+    def write_config(self, settings: Settings, **resolved: Any) -> None:
+        """Write settings, versions and hardware, and beside them what parts of the run resolved (`engine=...`)."""
+        text = yaml.safe_dump({**described(settings), **resolved}, sort_keys=False, allow_unicode=True)
+        write_atomically(self.config, text)
+
+    def moved(self) -> list[str]:
+        """What is not as it was when config.yaml was written: versions and hardware, each as "then -> now"."""
+        before = self._described()
+        now = {"versions": versions(), "hardware": hardware()}
+        return [
+            f"{key} {before[part].get(key)} -> {value}"
+            for part, values in now.items()
+            for key, value in values.items()
+            if before[part].get(key) != value
+        ]
 
     def read_config(self) -> Settings:
         """The resolved settings this run was started with. Raises `CheckpointError` if the file was changed since."""
@@ -92,8 +107,11 @@ class RunFolder:
             raise CheckpointError(
                 "this folder holds no run", where={"folder": self.path}, fix="give the folder of a run"
             )
-        data = yaml.safe_load(self.config.read_text(encoding="utf-8"))
-        settings = Settings.model_validate(data["settings"])
+        data = self._described()
+        try:
+            settings = Settings.model_validate(data["settings"])
+        except ValidationError as error:
+            raise self._unreadable(f"{error.error_count()} settings are not those of this version") from error
         if settings_hash(settings) != data["settings_hash"]:
             raise CheckpointError(
                 "config.yaml was changed after the run was started",
@@ -101,6 +119,43 @@ class RunFolder:
                 fix="put it back, or start a new run with the changed settings",
             )
         return settings
+
+    def _described(self) -> dict[str, Any]:
+        """config.yaml as plain values, with every part that `described` writes."""
+        try:
+            data = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise self._unreadable(str(error).partition("\n")[0]) from error
+        parts: dict[str, type] = {"settings": dict, "settings_hash": str, "versions": dict, "hardware": dict}
+        broken = [] if isinstance(data, dict) else ["schema"]
+        broken = broken or [key for key, kind in parts.items() if not isinstance(data.get(key), kind)]
+        if broken:
+            raise self._unreadable(f"its part '{broken[0]}' is missing or broken")
+        found: dict[str, Any] = data
+        return found
+
+    def _unreadable(self, reason: str) -> CheckpointError:
+        return CheckpointError(
+            f"config.yaml cannot be read: {reason}", where={"file": self.config}, fix="put it back as it was written"
+        )
+
+
+@contextmanager
+def writing(path: Path, mode: str) -> Iterator[IO[str]]:
+    """Open a file of a run for writing. Raises `ConfigError` where the folder does not let us."""
+    try:
+        file = path.open(mode, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(path, error) from error
+    with file:
+        yield file
+
+
+def unwritable(path: Path, error: OSError) -> ConfigError:
+    """The error of a folder in which nothing can be written."""
+    return ConfigError(
+        f"cannot write here: {error.strerror or error}", where={"path": path}, fix="name another folder with --runs"
+    )
 
 
 def described(settings: Settings) -> dict[str, Any]:
@@ -116,28 +171,41 @@ def described(settings: Settings) -> dict[str, Any]:
 
 def create(root: Path, name: str) -> RunFolder:
     """A new folder: `name`, or the next free of name-2, name-3, ... Two processes never get the same one."""
-    root.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while True:
-        path = root / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            number += 1
-            continue
-        (path / "checkpoints").mkdir()
-        return RunFolder(path)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for number in count(1):
+            path = root / (name if number == 1 else f"{name}-{number}")
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            (path / "checkpoints").mkdir()
+            break
+    except OSError as error:
+        raise unwritable(root, error) from error
+    return RunFolder(path)
 
 
 def latest(root: Path, name: str) -> RunFolder:
     """The newest run of `name` under `root`, by number. Raises `CheckpointError` where there is none."""
     pattern = re.compile(re.escape(name) + r"(?:-(\d+))?$")
-    found = [(int(match[1] or 1), path) for path in root.glob(f"{name}*") if (match := pattern.match(path.name))]
+    found = [
+        (int(match[1] or 1), path)
+        for path in root.glob(f"{name}*")
+        if path.is_dir() and (match := pattern.match(path.name)) and not _has_other_name(RunFolder(path), name)
+    ]
     if not found:
         raise CheckpointError(
             f"there is no run '{name}' to resume", where={"folder": root}, fix="start it without --resume"
         )
     return RunFolder(max(found)[1])
+
+
+def _has_other_name(folder: RunFolder, name: str) -> bool:
+    """Whether the run in `folder` was itself called something else: `demo-2` may be a name, not the second `demo`."""
+    if folder.name == name or not folder.config.is_file():
+        return False
+    return bool(folder.read_config().name != name)
 
 
 def find(root: Path, run: str) -> RunFolder:

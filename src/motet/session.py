@@ -14,15 +14,17 @@ from typing import Any
 from motet.build import Prepared
 from motet.config import Settings, settings_hash
 from motet.ensemble import evaluate_run
-from motet.errors import ConfigError
-from motet.evaluate.final import FinalTable
+from motet.errors import CheckpointError, ConfigError
+from motet.evaluate.final import FinalTable, check_lines
 from motet.evaluate.result import make_result
 from motet.evaluate.scenes import pick
 from motet.loop import train
 from motet.parts import Parts, assemble, reproducible
 from motet.record import Progressed, Record
 from motet.report import write_report
+from motet.rollout.lookahead import cost_before_start
 from motet.runs import RunFolder, create, hardware, latest, versions, write_result
+from motet.tasks.base import draw
 from motet.tracking import Callback, Callbacks
 
 NUM_DRAWN = 10
@@ -53,18 +55,33 @@ def start(
     A new run gets a folder of its own under `runs`; with `resume` the newest run of the same name goes on, bit for bit
     as if it had not stopped. Raises `MotetError` for anything that went wrong, with the folder left as it is.
     """
+    check_lines(prepared.settings.evaluate.variants, prepared.workflow)
     if resume:
         folder = latest(runs, prepared.settings.name)
         prepared = _as_before(prepared, folder.read_config())
-    else:
-        folder = create(runs, prepared.settings.name)
-        folder.write_config(prepared.settings)
-    with folder.lock(), reproducible(prepared.settings), stop_on_interrupt(should_stop) as is_stopping:
+    with reproducible(prepared.settings), stop_on_interrupt(should_stop) as is_stopping:
         parts = assemble(prepared)
         try:
-            return _run(parts, folder, resume, callbacks, is_stopping)
+            if not resume:
+                folder = create(runs, prepared.settings.name)
+                folder.write_config(prepared.settings)
+            with folder.lock(), writes(folder):
+                return _run(parts, folder, resume, callbacks, is_stopping)
         finally:
             parts.close()
+
+
+@contextmanager
+def writes(folder: RunFolder) -> Iterator[None]:
+    """A disk that is full or may not be written ends the run with the file and the way back."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"a file could not be read or written: {error.strerror or error}",
+            where={"file": error.filename or folder.path},
+            fix="make room, or give the rights to it; --resume goes on from the last checkpoint",
+        ) from error
 
 
 def _run(
@@ -75,8 +92,11 @@ def _run(
     callback = Callbacks([record.metrics, *callbacks])
     progress = record.resume(parts) if resume else Progressed()
     callback.on_start(about(parts, folder, progress))
+    if resume and (moved := folder.moved()):
+        callback.on_note(f"not the machine this run began on, so bits may differ from here: {', '.join(moved)}")
     try:
         progress = train(parts, progress, record, callback, is_stopping)
+        folder.write_config(settings, engine=parts.engine.resolved())
         if progress.stopped and progress.iteration < settings.train.iterations:
             callback.on_note(
                 f"stopped after iteration {progress.iteration}; checkpoint saved in {folder.checkpoints}. "
@@ -129,6 +149,10 @@ def about(parts: Parts, folder: RunFolder, progress: Progressed) -> dict[str, An
         f"run {folder.path}  settings {settings_hash(settings)}",
         f"{settings.threads} threads, {settings.dtype} on {settings.device}, seed {settings.seed}",
     ]
+    if settings.sampling.rule == "lookahead":
+        sampling = settings.sampling
+        num_trees = sampling.trees + sampling.max_extra_trees
+        lines.append(cost_before_start(longest_episode(parts.prepared), sampling.width, num_trees))
     for policy, chosen in parts.learner.resolved().items():
         lines.append(f"{policy}: {chosen['kind']}, {chosen['trainable_parameters']:,} weights learn")
         lines += [f"{policy}: {note}" for note in chosen["notes"]]  # type: ignore[attr-defined]
@@ -138,6 +162,14 @@ def about(parts: Parts, folder: RunFolder, progress: Progressed) -> dict[str, An
         "lines": lines,
         "cast": parts.prepared.cast.table(),
     }
+
+
+def longest_episode(prepared: Prepared) -> int | None:
+    """The most calls of an episode, over the first tasks that will be drawn; None where the workflow cannot tell."""
+    settings = prepared.settings
+    first = draw(prepared.task_sets, settings.seed, "train", 0, settings.sampling.trees)
+    found = [prepared.workflow.max_calls(task) for _, task, _ in first]
+    return None if None in found else max(num for num in found if num is not None)
 
 
 def _as_before(prepared: Prepared, before: Settings) -> Prepared:
@@ -153,8 +185,8 @@ def _as_before(prepared: Prepared, before: Settings) -> Prepared:
         settings = before.model_copy(
             update={"train": before.train.model_copy(update={"iterations": now.train.iterations})}
         )
-    if now != settings:
-        changed = sorted(_differences(before.model_dump(mode="json"), now.model_dump(mode="json")))
+    changed = sorted(_differences(settings.model_dump(mode="json"), now.model_dump(mode="json")))
+    if changed:
         raise ConfigError(
             f"the run to resume has other settings: {', '.join(changed)}",
             fix="resume with the settings it was started with, or start a new run without --resume",

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from motet.errors import CheckpointError, visible
 from motet.types import SCHEMA, Call, Episode
 
 Metrics = dict[str, Any]
@@ -77,7 +78,7 @@ class Callbacks(Listener):
 class MetricsFile(Listener):
     """metrics.jsonl: a first line with the schema, then one line per iteration and one per validation, flushed at once.
 
-    `size()` and `truncate(size)` let a resumed run take back what was written after its checkpoint.
+    A resumed run cuts it back to what it was at its checkpoint.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,23 +96,29 @@ class MetricsFile(Listener):
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
 
-    def size(self) -> int:
-        return self._path.stat().st_size
-
-    def truncate(self, size: int) -> None:
-        with self._path.open("r+b") as file:
-            file.truncate(size)
-
 
 def read_metrics(path: Path) -> list[Metrics]:
-    """The lines of a metrics.jsonl, without the first.
+    """The lines of a metrics.jsonl, without the first. Raises `CheckpointError` with the first line that is broken.
 
     >>> import tempfile; path = Path(tempfile.mkdtemp()) / "metrics.jsonl"
     >>> MetricsFile(path).on_iteration({"iteration": 1}); read_metrics(path)
     [{'iteration': 1}]
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines[1:]]
+    found: list[Metrics] = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            values = json.loads(line)
+            if not isinstance(values, dict):
+                raise ValueError("no map")
+            found.append(values)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"the metrics cannot be read: {error}",
+            where={"path": path, "line": len(found) + 1},
+            fix="--resume cuts the file back to the last checkpoint; or delete what follows the line before",
+        ) from error
+    return found[1:]
 
 
 def rollout_metrics(episodes: Sequence[Episode]) -> Metrics:
@@ -223,7 +230,7 @@ class Progress(Listener):
             self._console.print(f"iteration {evaluation['iteration']}/{self._total}  {self._evaluation}", markup=False)
 
     def on_note(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        self._console.print(visible(text), markup=False)
 
     def on_end(self, about: Mapping[str, Any]) -> None:
         if self._live is not None:

@@ -8,6 +8,8 @@ No torch, no I/O. A record never changes after it was made; `tree`, `group` and 
 from __future__ import annotations
 
 import math
+import numbers
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -72,13 +74,22 @@ Observation = str | Sequence[Message] | Prompt
 def _checked(name: str, value: float | None) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0.0 <= value <= 1.0:
+    number = _number(value)
+    if not math.isfinite(number) or not 0.0 <= number <= 1.0:
         raise RewardError(
-            f"{name} reward is {value!r}", fix="return a finite number in [0, 1], or None where there is none"
+            f"{name} reward is {reprlib.repr(value)}",
+            fix="return a finite number in [0, 1], or None where there is none",
         )
-    return float(value)
+    return number
+
+
+def _number(value: Any) -> float:
+    """The value of anything that is one number (bool, int, a scalar of numpy or torch ...), NaN for anything else."""
+    is_scalar = isinstance(value, numbers.Real) or (getattr(value, "ndim", None) == 0 and hasattr(value, "__float__"))
+    try:
+        return float(value) if is_scalar else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,8 @@ class Outcome:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "success", bool(self.success))
+        if self.team is None:
+            raise RewardError("the outcome has no team reward", fix="return Outcome(success, team), team in [0, 1]")
         object.__setattr__(self, "team", _checked("outcome.team", self.team))
 
 

@@ -113,6 +113,15 @@ def test_an_update_raises_good_answers_and_lowers_bad_ones():
     assert learner.version("p") == 1
 
 
+def test_an_error_in_a_later_step_leaves_the_version_at_the_steps_taken():
+    model = make_model()
+    rows = some_rows(model)
+    learner = learner_of(model, rows_per_update=5)
+    with pytest.raises(UpdateError, match="not finite"):
+        learner.update("p", [*rows[:-1], replace(rows[-1], advantage=math.nan)])
+    assert learner.version("p") == 1 and not same(weights(model), weights(make_model()))
+
+
 def test_dropping_equal_groups_changes_no_denominator():
     model = make_model()
     rows = some_rows(model)

@@ -110,12 +110,12 @@ def test_an_effect_happens_once_and_its_key_is_used_once(play):
         play(Acts(["same", "same"]))
 
 
-def test_a_workflow_that_returns_while_a_call_is_open_is_refused(play):
+def test_a_call_that_is_started_and_forgotten_is_refused(play):
     class Forgets(Vote):
         async def run(self, task, cast):
             self.task = asyncio.ensure_future(cast.judge.act("j0", score=half))
             await asyncio.sleep(0)
             return Outcome(True, 1.0)
 
-    with pytest.raises(WorkflowError, match=r"while a call was open.*judge"):
+    with pytest.raises(WorkflowError, match=r"acts from a task that it started.*role=judge"):
         play(Forgets(), ScriptedEngine(lambda *args: "x", yields=lambda request: 5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from fractions import Fraction
 
 import pytest
 
@@ -246,3 +247,115 @@ def test_a_cancelled_batch_leaves_no_task_and_ignores_late_answers(toys, digit):
         return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert asyncio.run(main()) == set()
+
+
+class Leaves(Talk):
+    """Ends an episode the way `end` does, after one call."""
+
+    def __init__(self, end):
+        super().__init__()
+        self.end = end
+
+    async def run(self, task, cast):
+        await cast.a.act("a", score=self.score)
+        return await self.end(cast)
+
+
+async def cancels_itself(cast):
+    raise asyncio.CancelledError
+
+
+async def exits(cast):
+    exit(0)
+
+
+async def groups(cast):
+    raise ExceptionGroup("two", [ExceptionGroup("one", [KeyError("gone")]), ValueError("late")])
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [(cancels_itself, "CancelledError"), (exits, "SystemExit: 0"), (groups, "KeyError: 'gone'")],
+)
+def test_whatever_ends_a_workflow_is_an_error_with_its_place_and_never_a_quiet_end(play, end, message):
+    with pytest.raises(WorkflowError, match=rf"the workflow raised {message}.*task=t-0 role=a slot=0 turn=0"):
+        play(Leaves(end))
+
+
+async def plain_gather(cast):
+    await asyncio.gather(*(b.act("b", score=lambda text: Reward(local=0.5)) for b in cast.b))
+    return Outcome(True, 1.0)
+
+
+async def own_task(cast):
+    await asyncio.create_task(cast.b[0].act("b", score=lambda text: Reward(local=0.5)))
+    return Outcome(True, 1.0)
+
+
+async def task_group(cast):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(cast.b[0].act("b", score=lambda text: Reward(local=0.5)))
+    return Outcome(True, 1.0)
+
+
+@pytest.mark.parametrize("end", [plain_gather, own_task, task_group])
+def test_a_call_from_a_task_that_the_workflow_started_itself_is_refused_and_points_to_gather(play, end):
+    with pytest.raises(WorkflowError, match=r"order of its calls would be chance.*task=t-0 role=b.*cast\.gather"):
+        play(Leaves(end))
+
+
+def test_scalars_of_any_library_are_numbers_and_nothing_else_is(play):
+    torch = pytest.importorskip("torch")
+    import numpy as np
+
+    for half in (np.float32(0.5), np.float64(0.5), np.array(0.5), torch.tensor(0.5), Fraction(1, 2)):
+        assert Reward(team=half) == Reward(team=0.5) and type(Reward(team=half).team) is float
+    assert Reward(team=np.bool_(True), local=np.int64(0)) == Reward(team=1.0, local=0.0)
+    assert Outcome(np.bool_(True), torch.tensor(1.0)) == Outcome(True, 1.0)
+    for bad in ("0.5", b"1", [0.5], np.array([0.5]), 1j, float("inf"), np.float32("nan"), torch.tensor(2.0), object()):
+        with pytest.raises(RewardError, match="team reward is"):
+            Reward(team=bad)
+
+
+def test_an_outcome_without_a_team_reward_is_refused():
+    with pytest.raises(RewardError, match="the outcome has no team reward"):
+        Outcome(True, None)
+
+
+def test_a_huge_value_in_a_wrong_place_does_not_flood_the_message(play, digit):
+    with pytest.raises(RewardError) as caught:
+        play(Talk(lambda text: "x" * 10**6), digit)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_failure_that_the_workflow_swallows_still_ends_the_episode(play, digit):
+    class Swallows(Talk):
+        async def run(self, task, cast):
+            try:
+                await cast.a.act("a", score=lambda text: 1 / 0)
+            except Exception:  # noqa: BLE001 - what a careless workflow does
+                return Outcome(True, 1.0)
+
+    with pytest.raises(RewardError, match=r"score raised ZeroDivisionError.*task=t-0 role=a slot=0 turn=0"):
+        play(Swallows(), digit)
+
+
+def test_a_workflow_whose_loop_never_ends_is_bounded_and_named(play, digit, monkeypatch):
+    class Endless(Talk):
+        async def run(self, task, cast):
+            while True:
+                await cast.a.act("a", score=self.score)
+
+    monkeypatch.setattr("motet.rollout.act.MAX_CALLS", 50)
+    with pytest.raises(WorkflowError, match=r"an episode of more than 50 calls.*task=t-0 role=a slot=0 turn=50"):
+        play(Endless(), digit)
+
+
+def test_a_workflow_that_blocks_the_loop_makes_no_score_late(play, toys, digit):
+    class Blocks(Talk):
+        async def run(self, task, cast):
+            call = await cast.a.act(task.id, score=lambda text: Reward(local=0.5))
+            time.sleep(0.15)
+            return Outcome(True, int(call.text) / 10)
+
+    assert len(play(Blocks(), digit, tasks=toys(4), score_timeout_s=0.05)) == 4

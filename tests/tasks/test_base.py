@@ -58,11 +58,10 @@ def test_a_task_drawn_again_gets_the_next_copy() -> None:
     assert sorted({task_id for _, task_id, _ in drawn}) == ["train-0", "train-1"]
 
 
-def test_the_same_id_in_two_task_sets_is_not_a_copy() -> None:
+def test_the_same_id_in_two_task_sets_makes_trees_of_its_own() -> None:
     drawn = names(draw([(Numbers("a", 1), 1.0), (Numbers("b", 1), 1.0)], 0, "train", 0, 8))
-    for name in ("a", "b"):
-        copies = [copy for found, _, copy in drawn if found == name]
-        assert copies == list(range(len(copies)))
+    assert {name for name, _, _ in drawn} == {"a", "b"}
+    assert [(task_id, copy) for _, task_id, copy in drawn] == [("train-0", copy) for copy in range(8)]
 
 
 def test_weights_are_proportions() -> None:
@@ -136,5 +135,8 @@ def test_task_sets_are_found_by_entry_point(tmp_path, monkeypatch) -> None:
 def test_an_error_inside_a_module_of_ones_own_is_not_hidden(tmp_path, monkeypatch) -> None:
     (tmp_path / "broken_tasks.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(
+        ConfigError, match="'broken_tasks' raised ZeroDivisionError on import: division by zero"
+    ) as caught:
         find_task_set("broken_tasks:Mine")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)

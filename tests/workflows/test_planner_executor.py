@@ -61,10 +61,10 @@ TWO_TURNS = {"planner": ["c1 c2", "c5 c8"], "executor": ["c1 c4", "c2 c5 c8 c7 c
 def test_case_12_the_second_turn_shows_the_current_position_and_the_remaining_budget() -> None:
     outcome, cast = play(CORNER, TWO_TURNS)
     assert cast.compact() == [
-        "c3 c4 goal c6 planner at c0 budget n12 did none",
-        "c3 c4 goal c6 executor at c0 budget n12 did none plan c1 c2",
-        "c3 c4 goal c6 planner at c1 budget n10 did bump",
-        "c3 c4 goal c6 executor at c1 budget n10 did bump plan c5 c8",
+        "g6 x3 x4 planner none n12 c0",
+        "g6 x3 x4 executor none n12 c1 c2 _ _ _ _ _ _ c0",
+        "g6 x3 x4 planner bump n10 c1",
+        "g6 x3 x4 executor bump n10 c5 c8 _ _ _ _ _ _ c1",
     ]
     assert outcome == Outcome(True, 1.0, {"moves": 7})
 
@@ -82,7 +82,7 @@ def test_case_12_the_chat_prompt_shows_them_as_well() -> None:
 
 def test_case_03_the_executor_sees_the_proposal_of_the_same_turn_in_either_dialect() -> None:
     _, words = play(CORNER, {"planner": ['#### ["R", "R", "D"]'], "executor": ["c1 c2 c5 c8 c7 c6"]})
-    assert words.compact()[1].endswith(" plan c1 c2 c5")
+    assert words.compact()[1].endswith(" n12 c1 c2 c5 _ _ _ _ _ c0")
 
 
 def test_the_episode_ends_at_the_goal_out_of_moves_or_after_the_last_turn() -> None:
@@ -99,10 +99,10 @@ def test_the_stale_view_shows_each_role_its_half() -> None:
     workflow = PlannerExecutor(view="stale_map")
     outcome, cast = play(CORNER, TWO_TURNS, workflow)
     assert cast.compact() == [
-        "c3 goal c6 planner at c0 budget n12 did none",  # wall 4 is not on the old map
-        "c3 c4 executor at c0 budget n12 did none plan c1 c2",  # the executor has no goal
-        "c3 c4 goal c6 planner at c1 budget n10 did bump",  # bumping into wall 4 put it on the map
-        "c3 c4 executor at c1 budget n10 did bump plan c5 c8",
+        "g6 x3 _ planner none n12 c0",  # wall 4 is not on the old map
+        "_ x3 x4 executor none n12 c1 c2 _ _ _ _ _ _ c0",  # the executor has no goal
+        "g6 x3 _ planner bump n10 c1",  # which wall it was stays unknown
+        "_ x3 x4 executor bump n10 c5 c8 _ _ _ _ _ _ c1",
     ]
     assert outcome.success
     assert all("G" not in text.split("Legend")[0] and "goal" not in text for text in cast.chat()[1::2])
@@ -148,19 +148,19 @@ def test_prompts_are_made_without_the_search(monkeypatch) -> None:
 
 def test_the_stable_part_of_a_prompt_comes_first() -> None:
     _, cast = play(CORNER, TWO_TURNS)
-    assert {text.split(" planner")[0].split(" executor")[0] for text in cast.compact()} == {"c3 c4 goal c6"}
+    assert {text.split(" planner")[0].split(" executor")[0] for text in cast.compact()} == {"g6 x3 x4"}
 
 
 def test_the_plan_is_shown_as_it_was_said_even_through_walls() -> None:
     _, cast = play(CORNER, {"planner": ["c3 c6 c99"], "executor": ["c1 c2 c5 c8 c7 c6"]})
-    assert cast.compact()[1].endswith(" plan c3 c6")
+    assert cast.compact()[1].endswith(" n12 c3 c6 _ _ _ _ _ _ c0")
 
 
 def test_one_role_alone_plays_by_the_same_budget() -> None:
     outcome, cast = play(CORNER, {"solver": ["c1 c4", "c2 c5 c8 c7 c6"]}, Single(called="planner"))
     assert cast.compact() == [
-        "c3 c4 goal c6 planner at c0 budget n12 did none",
-        "c3 c4 goal c6 planner at c1 budget n10 did bump",
+        "g6 x3 x4 planner none n12 c0",
+        "g6 x3 x4 planner bump n10 c1",
     ]
     assert outcome == Outcome(True, 1.0, {"moves": 7})
     assert "planner" not in cast.chat()[0]

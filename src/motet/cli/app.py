@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 
+import motet
 from motet.cli import learning, looking, machine
-from motet.errors import MotetError
+from motet.errors import MotetError, visible
 
 # typer carries click inside or beside it, depending on its version; this is the base of its errors in either
 UsageMistake: Any = typer.BadParameter.__mro__[2]
@@ -45,6 +50,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MotetError as error:
         sys.stderr.write(explained(error))
         return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who read our lines has gone
+        return 0
+    except OSError as error:
+        sys.stderr.write(explained(MotetError(error.strerror or str(error), where={"file": error.filename or "?"})))
+        return 2
     except UsageMistake as error:
         error.show()
         return error.exit_code
@@ -58,6 +69,22 @@ def explained(error: MotetError) -> str:
     lines = [f"error: {error.what}"]
     if error.where:
         lines.append("  where: " + ", ".join(f"{key} {value}" for key, value in error.where.items()))
+    if (place := raised_at(error)) is not None:
+        lines.append(f"  raised at: {place}")
     if error.fix:
         lines.append(f"  to fix it: {error.fix}")
-    return "\n".join(lines) + "\n"
+    return visible("\n".join(lines)) + "\n"
+
+
+def raised_at(error: BaseException) -> str | None:
+    """The line of the user's own code behind an error, innermost first; None where only libraries took part."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    libraries = (
+        str(Path(motet.__file__).parent),
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    )
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_file() and not frame.filename.startswith(libraries):
+            return f"{frame.filename} line {frame.lineno}, in {frame.name}"
+    return None

@@ -78,15 +78,20 @@ def sft(
 def build(
     name: Annotated[str, typer.Argument(help="tiny-s, tiny-m or tiny-l.")],
     out: Annotated[Path, typer.Option(help="Folder for the new base.")],
-    seconds: Annotated[float, typer.Option(min=1, help="Time to train for.")] = 900.0,
+    seconds: Annotated[float, typer.Option(min=0, help="Cut the training after this time; 0: to its end.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Threads of torch; 0: the cores that are free.")] = 0,
+    compiled: Annotated[bool, typer.Option("--compiled", help="Compile first: minutes, then twice as fast.")] = False,
 ) -> int:
     """Warm-start a tiny base on weak demonstrations of the bundled tasks.
 
-    Example: motet base build tiny-m --out bases/tiny-m --seconds 900
+    Example: motet base build tiny-m --out bases/tiny-m
     """
-    from motet.session import build_base
+    import torch
 
-    for line in build_base(name, out=out, seconds=seconds, seed=seed):
-        typer.echo(line)
+    from motet.doctor import threads_to_use
+    from motet.policies.warm_start import build_base
+
+    torch.set_num_threads(threads or threads_to_use())
+    typer.echo(str(build_base(name, out, seed=seed, max_seconds=seconds or None, compiled=compiled, report=typer.echo)))
     return 0

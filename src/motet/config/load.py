@@ -55,7 +55,12 @@ def read_recipe(recipe: str) -> Marked:
             raise ConfigError(
                 f"there is no recipe file '{recipe}'", fix="give the path of a YAML file, or a name of `motet recipes`"
             )
-        text, source = path.read_text(encoding="utf-8"), str(path)
+        try:
+            text, source = path.read_text(encoding="utf-8"), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"the recipe cannot be read: {error}", where={"file": path}, fix="save it as UTF-8"
+            ) from error
     else:
         entry = resources.files("motet").joinpath("recipes", f"{recipe}.yaml")
         if not entry.is_file():

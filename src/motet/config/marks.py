@@ -13,6 +13,9 @@ from motet.errors import ConfigError
 
 Path = tuple[str | int, ...]
 
+MAX_DEPTH = 40
+"""Levels of a recipe; YAML can refer to itself and would have no end."""
+
 
 class _Loader(yaml.SafeLoader):
     """The safe loader, with `3e-4` read as a number (YAML 1.1 would read a string)."""
@@ -68,11 +71,26 @@ def parse_yaml(text: str, source: str) -> Marked:
     return Marked(_build(loader, node, (), source, marks), marks)
 
 
+def _plain(loader: _Loader, node: yaml.Node, source: str) -> Any:
+    """The value of a scalar. Tags of other languages and dates that do not exist are refused with their line."""
+    try:
+        return loader.construct_object(node, deep=True)
+    except (yaml.YAMLError, ValueError) as error:
+        problem = getattr(error, "problem", None) or str(error)
+        place = f"{source} line {node.start_mark.line + 1}"
+        raise ConfigError(
+            f"this is no value: {problem}", where={"line": place}, fix="quote it to make it text"
+        ) from error
+
+
 def _build(loader: _Loader, node: yaml.Node, path: Path, source: str, marks: dict[Path, str]) -> Any:
+    if len(path) > MAX_DEPTH:
+        place = f"{source} line {node.start_mark.line + 1}"
+        raise ConfigError(f"more than {MAX_DEPTH} levels", where={"line": place}, fix="take out what refers to itself")
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(loader.construct_object(key_node, deep=True))
+            key = str(_plain(loader, key_node, source))
             place = f"{source} line {key_node.start_mark.line + 1}"
             if key in mapping:
                 raise ConfigError(f"key '{key}' is given twice", where={"line": place}, fix="keep one of them")
@@ -85,7 +103,7 @@ def _build(loader: _Loader, node: yaml.Node, path: Path, source: str, marks: dic
             marks[(*path, index)] = f"{source} line {item.start_mark.line + 1}"
             items.append(_build(loader, item, (*path, index), source, marks))
         return items
-    return loader.construct_object(node, deep=True)
+    return _plain(loader, node, source)
 
 
 def apply_overrides(marked: Marked, overrides: Iterable[str]) -> None:
@@ -101,9 +119,10 @@ def apply_overrides(marked: Marked, overrides: Iterable[str]) -> None:
         if not equals or not all(str(part) for part in path):
             raise ConfigError(f"override '{override}' is not key=value", fix="write for instance update.lr=3e-4")
         try:
-            value = yaml.load(text, _Loader)
+            node = _Loader(text).get_single_node()
         except yaml.YAMLError as error:
             raise ConfigError(f"the value of '{override}' is not valid YAML", fix="quote it") from error
+        value = None if node is None else _build(_Loader(""), node, (), f"command line '{override}'", {})
         _write(marked, path, value, override)
 
 

@@ -214,7 +214,14 @@ def _check_credit(loaded: Loaded, settings: Settings) -> None:
 
 
 def _check_update(loaded: Loaded, settings: Settings) -> None:
-    update = settings.update
+    update, iterations = settings.update, settings.train.iterations
+    if update.schedule != "constant" and iterations and update.warmup >= iterations:
+        raise _at(
+            loaded,
+            ("update", "warmup"),
+            f"the warm-up takes {update.warmup} of {iterations} iterations, a {update.schedule} schedule has no end",
+            "lower update.warmup, or raise train.iterations",
+        )
     if update.rows_per_update and update.updates_per_iteration != 1:
         raise _at(
             loaded,

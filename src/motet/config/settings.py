@@ -5,7 +5,7 @@ Defaults are those of the classes below; `docs/recipes.md` states each of them, 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,11 +22,13 @@ GROUPINGS = (
     "dr_mas",
 )
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+
 
 class Section(BaseModel):
     """A frozen mapping that knows all of its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
 
 class TaskSettings(Section):
@@ -71,7 +73,9 @@ class RoleSettings(Section):
         None, description="keys as under `train`: how answers are drawn in sampled evaluation; empty: as in training"
     )
     max_tokens: int = Field(64, ge=1, description="cap on the tokens of one answer")
-    stop: list[str] = Field(default_factory=list, description="strings that end an answer")
+    stop: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, description="strings that end an answer"
+    )
     alpha: float | None = Field(None, ge=0, description="mix of this role's credit; empty: `credit.alpha`")
     kl: float | None = Field(None, ge=0, description="KL coefficient of this role; empty: `update.kl`")
     trainable: bool = Field(True, description="false: this role's calls give no rows")
@@ -116,7 +120,7 @@ class CreditSection(Section):
 class UpdateSection(Section):
     lr: float = Field(1e-3, gt=0, description="learning rate at its peak")
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay of AdamW")
-    betas: tuple[float, float] = Field((0.9, 0.999), description="AdamW: decay of the two moments")
+    betas: tuple[Decay, Decay] = Field((0.9, 0.999), description="AdamW: decay of the two moments")
     eps: float = Field(1e-8, gt=0, description="AdamW: added to the denominator")
     warmup: int = Field(0, ge=0, description="iterations of linear warm-up")
     schedule: Literal["constant", "linear", "cosine"] = Field("constant", description="the rate after the warm-up")
@@ -177,7 +181,7 @@ class EvaluateSection(Section):
 class Settings(Section):
     name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="name of the run's folder")
     description: str = Field("", description="one line, shown by `motet recipes`")
-    seed: int = Field(0, ge=0, description="the seed of everything drawn at random")
+    seed: int = Field(0, ge=0, lt=2**63, description="the seed of everything drawn at random")
     model: str = Field(
         "tiny-m",
         description="tiny-s, tiny-m, tiny-l, smollm2, hub id or folder; `:random` behind it: seeded random weights",
@@ -185,7 +189,7 @@ class Settings(Section):
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = Field(
         "auto", description="auto is resolved once per run"
     )
-    device: str = Field("auto", description="auto, cpu, or cuda")
+    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, or cuda")
     threads: int = Field(
         0, ge=0, description="threads of torch; 0: the cores that are free at the start, resolved once per run"
     )

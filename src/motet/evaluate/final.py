@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from motet.config import nearest
 from motet.errors import ConfigError
 from motet.evaluate.casting import alone, recast, swap
 from motet.evaluate.evaluator import Tasks, play_tasks, repeat, tries_within
-from motet.evaluate.result import Checkpoint, Decoding, Evaluation, best_of, summarise
+from motet.evaluate.result import NAMES, Checkpoint, Decoding, Evaluation, best_of, summarise
 from motet.evaluate.variants import Ablated, Variant, shuffled, variants_of
 from motet.policies.cast import Cast
 from motet.tasks.plan_path import PlanPathTask
@@ -67,6 +68,30 @@ class FinalTable:
 
     evaluations: list[Evaluation] = field(default_factory=list)
     episodes: dict[tuple[Checkpoint, Decoding], list[Episode]] = field(default_factory=dict)
+
+
+def check_lines(wanted: Sequence[str], workflow: Any) -> None:
+    """Refuse a line that no evaluation of this workflow has, before anything is played.
+
+    >>> from motet.workflows.planner_executor import PlannerExecutor
+    >>> check_lines(["team", "planer_alone"], PlannerExecutor())
+    Traceback (most recent call last):
+    motet.errors.ConfigError: no evaluation is called 'planer_alone' [key=variants]. To fix it: did you mean \
+'planner_alone'? Known: all, base_planner, executor_alone, planner_alone, shuffled_plans, single, swapped, team, walkers
+    """
+    own = [variant.name for variant in variants_of(workflow)]
+    fixed = [name for name in NAMES if not name.endswith("_alone")]
+    for name in own:
+        if name not in NAMES:
+            raise ConfigError(
+                f"a variant is called {name!r}",
+                where={"workflow": type(workflow).__name__},
+                fix=f"call it one of {', '.join(name for name in NAMES if name.endswith('_alone'))}",
+            )
+    known = ["all", "walkers", *fixed, *own]
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"no evaluation is called {name!r}", where={"key": "variants"}, fix=nearest(name, known))
 
 
 def walker_lines(tasks: Tasks, *, split: str = "test", seed: int = 0) -> list[Evaluation]:

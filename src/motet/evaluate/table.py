@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -122,7 +123,18 @@ def show_table(evaluations: Sequence[Evaluation], console: Console | None = None
         for line in [[caption(evaluations)], head, *body]:
             console.file.write("\t".join(line) + "\n")
         return
-    table = Table(title=caption(evaluations), title_justify="left", header_style="bold")
+    wide = console.width >= sum(max(map(len, column)) + 3 for column in zip(head, *body))
+    if not wide:  # an interval below its rate, so that everything fits into 80 columns
+        head = [name.replace(", ", ",\n").replace("/", "/\n") for name in head]
+        body = [[line[0], *(cell.replace(" [", "\n[").replace(", ", "-") for cell in line[1:])] for line in body]
+    table = Table(
+        title=caption(evaluations),
+        title_justify="left",
+        header_style="bold",
+        box=SIMPLE_HEAD if wide else None,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
     for index, name in enumerate(head):
         table.add_column(name, justify="left" if index == 0 else "right", no_wrap=index > 0)
     for line in body:

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import uuid
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def save(path: Path, learner: Learner, state: Mapping[str, Any], *, settings_has
     try:
         building.mkdir()
         policies = {name: _save_policy(building, learner.policy(name)) for name in learner.policies}
-        manifest = {
+        manifest: dict[str, Any] = {
             "format": FORMAT,
             "schema": SCHEMA,
             "settings_hash": settings_hash,
@@ -51,6 +52,7 @@ def save(path: Path, learner: Learner, state: Mapping[str, Any], *, settings_has
                 str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()
             },
         }
+        manifest["crc32"] = {name: _crc32(building / name) for name in manifest["files"]}
         with (building / MANIFEST).open("w", encoding="utf-8") as file:
             json.dump(manifest, file, indent=2)
             file.flush()
@@ -119,18 +121,30 @@ def load_policy(path: Path, policy: str, served: nn.Module | tuple[nn.Module, st
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of the checkpoint at `path`, after checking that every file is there in full."""
+    """The manifest of the checkpoint at `path`, after checking that every file is there with the bytes written."""
     file = path / MANIFEST
     if not file.is_file():
         raise CheckpointError(
             "there is no complete checkpoint here", where={"path": path}, fix="point to a folder with a manifest.json"
         )
-    manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CheckpointError(
+            f"the manifest cannot be read: {error}", where={"path": file}, fix="use an earlier checkpoint"
+        ) from error
+    if not isinstance(manifest, dict):
+        manifest = {}
     if manifest.get("format") != FORMAT or manifest.get("schema") != SCHEMA:
         raise CheckpointError(
             "this is no checkpoint of this version",
             where={"path": path, "format": manifest.get("format"), "schema": manifest.get("schema")},
             fix=f"use one of format {FORMAT}, schema {SCHEMA}",
+        )
+    missing = [key for key in ("settings_hash", "state", "policies", "files") if key not in manifest]
+    if missing:
+        raise CheckpointError(
+            f"the manifest has no '{missing[0]}'", where={"path": file}, fix="use an earlier checkpoint"
         )
     for name, size in manifest["files"].items():
         found = (path / name).stat().st_size if (path / name).is_file() else None
@@ -139,7 +153,21 @@ def read_manifest(path: Path) -> dict[str, Any]:
             raise CheckpointError(
                 f"the checkpoint is incomplete: {name} {what}", where={"path": path}, fix="use an earlier checkpoint"
             )
+        if _crc32(path / name) != manifest.get("crc32", {}).get(name, _crc32(path / name)):
+            raise CheckpointError(
+                f"the checkpoint is damaged: {name} has other bytes than were written",
+                where={"path": path},
+                fix="use an earlier checkpoint",
+            )
     return manifest
+
+
+def _crc32(file: Path) -> int:
+    found = 0
+    with file.open("rb") as stream:
+        while piece := stream.read(1 << 24):
+            found = zlib.crc32(piece, found)
+    return found
 
 
 def prune(folder: Path, keep: int, *, prefix: str = "iteration-") -> list[Path]:

@@ -53,6 +53,10 @@ def load(name_or_path: str, *, dtype: torch.dtype = torch.float32, seed: int = 0
     attention that are not supported.
     """
     source = name_or_path.removesuffix(RANDOM)
+    if source in TINY and name_or_path.endswith(RANDOM):  # needs no shipped weights
+        from motet.policies import tiny
+
+        return wrap(name_or_path, random_model(tiny.config(source), dtype=dtype, seed=seed), tiny.tokenizer())
     place = locate(source)
     try:
         config = AutoConfig.from_pretrained(place)
@@ -94,6 +98,8 @@ def locate(source: str) -> str:
     if source in TINY:
         if not (bundled / "config.json").is_file():
             raise EngineError("this base is not in the package", where={"base": source}, fix="run `motet base build`")
+        return str(bundled)
+    if "/" not in source and (bundled / "config.json").is_file():
         return str(bundled)
     return source
 

@@ -168,8 +168,9 @@ class Learner:
                 continue
             report = optimizer_step(learned, chosen, is_first=not has_moved)
             reports.append(report)
-            has_moved = has_moved or report.is_applied
-        learned.version += sum(r.is_applied for r in reports)
+            if report.is_applied:
+                has_moved = True
+                learned.version += 1
         learned.ticks += 1
         metrics = _metrics(reports, rows, kept)
         metrics |= {

@@ -51,7 +51,7 @@ def series_of(metrics: Sequence[Mapping[str, Any]], key: str) -> list[Series]:
             if isinstance(line.get(one), (int, float)) and not isinstance(line.get(one), bool) and "iteration" in line
         ]
         is_validation = one.startswith("validation/")
-        name = one.removeprefix(key).strip("/") or key
+        name = one.removeprefix(key).strip("/") or ("all" if len(found) > 1 else key)
         name = (
             f"validation, {name}" if is_validation and name != key else "training" if key == "rollout/success" else name
         )

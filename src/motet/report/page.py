@@ -14,6 +14,7 @@ import jinja2
 import yaml
 from markupsafe import Markup
 
+from motet.errors import visible
 from motet.evaluate.result import NAMES, Evaluation, evaluations_of, is_solved, read_result
 from motet.evaluate.scenes import frames
 from motet.evaluate.table import caption, label, rows
@@ -103,8 +104,8 @@ def _tiles(
         last = team.get((decoding, "final")) or team.get((decoding, "peak"))  # type: ignore[call-overload]
         first = team.get((decoding, "base"))  # type: ignore[call-overload]
         if last is not None:
-            before = f"base {100 * first.success:.1f}%, " if first is not None else ""
-            remark = f"{before}95% interval {100 * last.low:.1f} to {100 * last.high:.1f}"
+            before = f"; base {100 * first.success:.1f}%" if first is not None else ""
+            remark = f"95% interval {100 * last.low:.1f} to {100 * last.high:.1f}{before}"
             tiles.append((f"team success, {decoding}", f"{100 * last.success:.1f}%", remark))
     if "train_seconds" in result:
         minutes, seconds = divmod(round(result["train_seconds"]), 60)
@@ -139,11 +140,16 @@ def _intervals(evaluations: Sequence[Evaluation]) -> list[str]:
 
 def _drawn(task: Any, episode: Episode) -> dict[str, Any]:
     return {
-        "id": episode.task_id,
+        "id": visible(episode.task_id),
         "solved": is_solved(episode),
-        "error": episode.error or "",
+        "error": visible(episode.error or ""),
         "frames": [
-            {"turn": one.turn, "said": one.said, "note": one.note, "grid": Markup(draw(one.grid)) if one.grid else ""}
+            {
+                "turn": one.turn,
+                "said": [(role, visible(text)) for role, text in one.said],
+                "note": one.note,
+                "grid": Markup(draw(one.grid)) if one.grid else "",
+            }
             for one in frames(task, episode)
         ],
     }

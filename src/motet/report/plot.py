@@ -102,7 +102,8 @@ def line_plot(
 ) -> str:
     """An SVG of `series` over one pair of axes, with a legend. Points that are not finite are left out.
 
-    Everything that comes from outside is escaped. Returns an empty text where there is no point at all.
+    Only whole numbers of x are marked. Everything that comes from outside is escaped. Returns an empty text where
+    there is no point at all.
     """
     kept = [_finite(one) for one in series]
     kept = [one for one in kept if one.points]
@@ -111,9 +112,9 @@ def line_plot(
     xs = [x for one in kept for x, _ in one.points]
     ys = [y for one in kept for y in (*[y for _, y in one.points], *one.lows, *one.highs)]
     low, high = y_range or (min(0.0, *ys), max(ys) if max(ys) > min(0.0, *ys) else 1.0)
-    x_ticks = ticks(min(xs), max(xs))
+    x_ticks = [x for x in ticks(min(xs), max(xs)) if min(xs) <= x <= max(xs) and x == int(x)]
     frame = _Frame([min(xs), max(xs)], ticks(low, high))
-    parts = [*_axes(frame, [x for x in x_ticks if min(xs) <= x <= max(xs)], x_label)]
+    parts = [*_axes(frame, x_ticks, x_label)]
     for index, one in enumerate(kept):
         parts += _line(frame, one, index % NUM_COLOURS)
     body = "".join(parts)

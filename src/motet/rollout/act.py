@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("motet.rollout")
 
+MAX_CALLS = 10_000
+"""Calls of one episode; a loop that never ends would otherwise never be noticed."""
+
 
 class EpisodeCast:
     """Handed to `Workflow.run`. Keeps the record of one episode; a workflow reaches roles by attribute or by name."""
@@ -58,6 +61,7 @@ class EpisodeCast:
         self.calls: list[LiveCall] = []
         self.effects: dict[str, tuple[Order, Any]] = {}
         self.last_key: CallKey | None = None
+        self.failure: Exception | None = None
         self.is_closed = False
 
     @property
@@ -103,7 +107,16 @@ class EpisodeCast:
     async def call(
         self, role: str, slot: int, observation: Observation, score: Score | None, read: Read | None, turn: int | None
     ) -> LiveCall:
-        """One call: open, render, answer, judge, choose, record."""
+        """One call: open, render, answer, judge, choose, record. A failure ends the episode, caught or not."""
+        try:
+            return await self._call(role, slot, observation, score, read, turn)
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    async def _call(
+        self, role: str, slot: int, observation: Observation, score: Score | None, read: Read | None, turn: int | None
+    ) -> LiveCall:
         key, order = self._open_call(role, slot, turn)
         try:
             ask, policy, rendered = self._ask(key, order, observation)
@@ -123,16 +136,23 @@ class EpisodeCast:
         key = CallKey(role, slot, turn, visit)
         if self.is_closed:
             raise WorkflowError("act after the episode ended", where=self.where | call_place(key))
+        if len(self._visits) >= MAX_CALLS:
+            raise WorkflowError(
+                f"an episode of more than {MAX_CALLS:,} calls",
+                where=self.where | call_place(key),
+                fix="let its loop end",
+            )
         if seat in self._open:
             raise WorkflowError(
                 "two open calls of one slot",
                 where=self.where | call_place(key),
                 fix="declare more slots, or await the first",
             )
+        self.last_key = key
+        order = next_order()
         self._open.add(seat)
         self._turns[seat], self._visits[role, slot, turn] = earlier + 1, visit + 1
-        self.last_key = key
-        return key, next_order()
+        return key, order
 
     def _ask(self, key: CallKey, order: Order, observation: Observation) -> tuple[Ask, PolicySpec, Rendered]:
         scene = self._scene
@@ -218,14 +238,12 @@ class EpisodeCast:
         return EpisodeCast(self._scene, self._task_id, self._copy, fork, width=1, source=source, is_continuation=True)
 
     def close(self) -> tuple[Call, ...]:
-        """Ends the episode: no call, no settle after this. The calls in the order of the workflow."""
-        if self._open:
-            role, slot = min(self._open)
-            raise WorkflowError(
-                "the workflow returned while a call was open",
-                where=self.where | {"role": role, "slot": slot},
-                fix="await it",
-            )
+        """Ends the episode: no call, no settle after this. The calls in the order of the workflow.
+
+        Raises what failed in a call and was swallowed by the workflow: a call without candidates is no call.
+        """
+        if self.failure is not None:
+            raise self.failure
         self.is_closed = True
         self.calls.sort(key=lambda call: call.order)
         return tuple(call.record for call in self.calls)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import reprlib
 from typing import Any, Protocol
 
 from motet.errors import WorkflowError
@@ -30,12 +32,22 @@ async def play(workflow: Playable, task: Any, cast: EpisodeCast) -> Outcome:
     try:
         outcome = await workflow.run(task, cast)
         cast.close()
-    except Exception as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+            raise
         last = call_place(cast.last_key) if cast.last_key else {}
         raise placed(error, cast.where | last, "the workflow raised ") from error
     if not isinstance(outcome, Outcome):
-        raise WorkflowError(f"run returned {outcome!r}", where=cast.where, fix="return Outcome(success=..., team=...)")
+        raise WorkflowError(
+            f"run returned {reprlib.repr(outcome)}", where=cast.where, fix="return Outcome(success=..., team=...)"
+        )
     return outcome
+
+
+def is_being_cancelled() -> bool:
+    """Whether somebody asked this task to stop; a workflow that raises `CancelledError` by itself did not."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def play_episode(scene: Scene, workflow: Playable, task_set: str, task: Any, copy: int, branch: int) -> Episode:
@@ -70,10 +82,7 @@ async def _valued(workflow: Playable, task: Any, cast: EpisodeCast) -> tuple[tup
     try:
         return await value_calls(cast, lambda continuation: play(workflow, task, continuation))
     except ExceptionGroup as group:
-        error: Exception = group
-        while isinstance(error, ExceptionGroup):
-            error = error.exceptions[0]
-        raise placed(error, cast.where, "a continuation raised ") from error
+        raise placed(group, cast.where, "a continuation raised ") from group
 
 
 def check_worth(calls: tuple[Call, ...], where: dict[str, object]) -> None:

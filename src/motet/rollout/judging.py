@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -72,7 +73,9 @@ def checked_rewards(values: Sequence[Any], where: Mapping[str, object], what: st
             raise failed(value, place, what)
         if not isinstance(value, Reward):
             raise RewardError(
-                f"{what} returned {value!r}, not a Reward", where=place, fix="return Reward(team=..., local=...)"
+                f"{what} returned {reprlib.repr(value)}, not a Reward",
+                where=place,
+                fix="return Reward(team=..., local=...)",
             )
         rewards.append(value)
     for name in ("team", "local"):

@@ -38,6 +38,27 @@ def lookahead_cost(num_calls: int, width: int) -> int:
     return width * num_calls * (num_calls - 1) // 2
 
 
+def cost_before_start(num_calls: int | None, width: int, num_trees: int) -> str:
+    """What look-ahead will cost, as one line; `num_calls` bounds an episode's calls, None: not known.
+
+    >>> cost_before_start(8, 4, 2)
+    'look-ahead: at most 8 calls per episode, 32 completions and 112 more to value them; at most 288 per iteration'
+    >>> cost_before_start(None, 4, 2)
+    'look-ahead: an episode of n calls takes 4 n completions and 4 n (n - 1) / 2 more to value them, 2 episodes per \
+iteration; n is not known before'
+    """
+    if num_calls is None:
+        return (
+            f"look-ahead: an episode of n calls takes {width} n completions and {width} n (n - 1) / 2 more to value "
+            f"them, {num_trees} episodes per iteration; n is not known before"
+        )
+    own, more = num_calls * width, lookahead_cost(num_calls, width)
+    return (
+        f"look-ahead: at most {num_calls} calls per episode, {own:,} completions and {more:,} more to value them; "
+        f"at most {num_trees * (own + more):,} per iteration"
+    )
+
+
 def is_held(order: Order, fork: Order) -> bool:
     """Whether what has this place is answered from the record when the episode is finished anew from `fork`.
 

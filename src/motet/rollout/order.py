@@ -10,7 +10,9 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from motet.errors import WorkflowError
 
 Order = tuple[int, ...]
 T = TypeVar("T")
@@ -21,9 +23,15 @@ class _Scope:
     """Where a coroutine stands in its episode: its own count, behind one (count, branch) per enclosing `gather`."""
 
     prefix: Order
+    owner: asyncio.Task[Any] | None = None
     count: int = 0
 
     def next(self) -> Order:
+        if self.owner is not asyncio.current_task():
+            raise WorkflowError(
+                "the workflow acts from a task that it started by itself, so the order of its calls would be chance",
+                fix="use cast.gather(...) in place of asyncio.gather, create_task or a TaskGroup; await calls directly",
+            )
         self.count += 1
         return (*self.prefix, self.count)
 
@@ -33,7 +41,7 @@ _scope: contextvars.ContextVar[_Scope] = contextvars.ContextVar("motet_scope")
 
 def begin_scope() -> None:
     """Starts the order of an episode in this task."""
-    _scope.set(_Scope(()))
+    _scope.set(_Scope((), asyncio.current_task()))
 
 
 def next_order() -> Order:
@@ -49,8 +57,10 @@ async def gather(*parts: Awaitable[T]) -> list[T]:
     tasks = []
     for branch, part in enumerate(parts):
         context = contextvars.copy_context()
-        context.run(_scope.set, _Scope((*order, branch)))
-        tasks.append(asyncio.get_running_loop().create_task(_awaited(part), context=context))
+        scope = _Scope((*order, branch))
+        context.run(_scope.set, scope)
+        scope.owner = asyncio.get_running_loop().create_task(_awaited(part), context=context)
+        tasks.append(scope.owner)
     if not tasks:
         return []
     try:

@@ -30,7 +30,7 @@ def write_episodes(path: Path | str, episodes: Sequence[Episode], *, append: boo
     as {"repr": ...}. Raises `CheckpointError` when the file exists and `append` is not set, or has another schema.
     """
     path = Path(path)
-    lines = [encode_episode(episode) for episode in episodes]
+    lines = [_encoded(episode) for episode in episodes]
     if path.exists():
         if not append:
             raise CheckpointError("the file exists", where={"path": path}, fix="append to it or take another name")
@@ -85,6 +85,17 @@ def repair_episodes(path: Path | str) -> int:
         write_episodes(new, kept)
         new.replace(path)
     return len(kept)
+
+
+def _encoded(episode: Episode) -> str:
+    try:
+        return encode_episode(episode)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"an episode cannot be written: {type(error).__name__}: {error}",
+            where={"task_set": episode.task_set, "task": episode.task_id},
+            fix="keep notes, effects and metrics to JSON: text, finite numbers, lists, maps",
+        ) from error
 
 
 def encode_episode(episode: Episode) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol, runtime_checkable
 
-from motet.errors import ConfigError, TaskError
+from motet.errors import ConfigError, MotetError, TaskError
 from motet.tasks.finding import find, refuse_unknown
 from motet.types import Reward
 
@@ -96,7 +96,7 @@ def draw(
 
     What stands at a position depends on (task_sets, seed, split, ticket, position) alone, so a longer batch begins
     with the shorter one. A task set is drawn with the probability weight / sum of weights; its task uniformly, with
-    replacement. A task that is drawn again in the same batch gets copies 0, 1, 2 ...
+    replacement. A task id that is drawn again in the same batch gets copies 0, 1, 2 ...
 
     Raises `ConfigError` for weights that are not positive or names that are not unique, `TaskError` where a set lacks
     the split.
@@ -106,31 +106,82 @@ def draw(
     >>> batch[:2] == draw([(PlanPath(), 1.0)], seed=0, split="train", ticket=3, num=2), batch[0][0], batch[0][2]
     (True, 'plan_path', 0)
     """
-    _check_sets(task_sets, split)
+    check_sets(task_sets)
+    _check_split(task_sets, split)
     total = sum(weight for _, weight in task_sets)
-    drawn: list[tuple[str, Any, int]] = []
-    copies: dict[tuple[str, str], int] = {}
+    drawn: list[tuple[str, Any]] = []
     for position in range(num):
         left = _uniform(seed, split, ticket, position, "set") * total
         for chosen, weight in task_sets:  # noqa: B007  the last set takes what rounding leaves
             left -= weight
             if left < 0:
                 break
-        size = chosen.size(split) or ENDLESS
-        task = chosen.task(split, int(_uniform(seed, split, ticket, position, "task") * size))
-        copy = copies.get((chosen.name, task.id), 0)
-        copies[chosen.name, task.id] = copy + 1
-        drawn.append((chosen.name, task, copy))
-    return drawn
+        size = size_of(chosen, split)
+        index = int(_uniform(seed, split, ticket, position, "task") * (ENDLESS if size is None else size))
+        drawn.append((chosen.name, task_of(chosen, split, index)))
+    return numbered(drawn)
 
 
-def _check_sets(task_sets: Sequence[tuple[TaskSet, float]], split: str) -> None:
+def numbered(drawn: Iterable[tuple[str, Any]]) -> list[tuple[str, Any, int]]:
+    """(name of the task set, task, copy): a task id that comes again, from whichever set, gets copies 0, 1, 2 ...
+
+    >>> from types import SimpleNamespace as Task
+    >>> [copy for _, _, copy in numbered([("a", Task(id="t")), ("b", Task(id="t")), ("b", Task(id="u"))])]
+    [0, 1, 0]
+    """
+    copies: dict[str, int] = {}
+    found = []
+    for name, task in drawn:
+        copies[task.id] = copies.get(task.id, -1) + 1
+        found.append((name, task, copies[task.id]))
+    return found
+
+
+def task_of(task_set: TaskSet, split: str, index: int) -> Any:
+    """One task of a set. What the set raises, and a task without a text as id, is a `TaskError` with its place."""
+    where: dict[str, object] = {"task_set": task_set.name, "split": split, "index": index}
+    try:
+        task = task_set.task(split, index)
+    except MotetError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TaskError(f"the task set raised {type(error).__name__}: {error}", where=where) from error
+    if not isinstance(getattr(task, "id", None), str):
+        raise TaskError("a task has no text as id", where=where, fix="give every task an `id` of its own, a str")
+    return task
+
+
+def size_of(task_set: TaskSet, split: str) -> int | None:
+    """How many tasks a split has, None for an endless one. Raises `TaskError` for an empty split."""
+    try:
+        size = task_set.size(split)
+    except MotetError:
+        raise
+    except (Exception, SystemExit) as error:
+        where: dict[str, object] = {"task_set": task_set.name, "split": split}
+        raise TaskError(f"the size of a split raised {type(error).__name__}: {error}", where=where) from error
+    if size is not None and size < 1:
+        raise TaskError(
+            f"split {split!r} is empty", where={"task_set": task_set.name}, fix="give it a task or leave the split out"
+        )
+    return size
+
+
+def check_sets(task_sets: Sequence[tuple[TaskSet, float]]) -> None:
+    """Refuse no task set at all, two of one name, and a weight that is not above 0."""
     names = [task_set.name for task_set, _ in task_sets]
     if not names or len(set(names)) < len(names):
-        raise ConfigError(f"task sets are named {names}", fix="give at least one, and each a name of its own")
+        raise ConfigError(
+            f"task sets are named {', '.join(names) or 'nothing'}",
+            fix="give at least one, and each a name of its own (settings: {name: ...})",
+        )
     for task_set, weight in task_sets:
         if not weight > 0:
             raise ConfigError(f"weight is {weight}", where={"task_set": task_set.name}, fix="set a weight above 0")
+
+
+def _check_split(task_sets: Sequence[tuple[TaskSet, float]], split: str) -> None:
+    for task_set, _ in task_sets:
         if split not in task_set.splits:
             known = ", ".join(task_set.splits)
             raise TaskError(f"no split {split!r}", where={"task_set": task_set.name}, fix=f"use one of {known}")
@@ -164,11 +215,28 @@ def make_task_set(name: str, **settings: Any) -> TaskSet:
     motet.errors.ConfigError: unknown setting 'siz' [task_set=plan_path]. To fix it: did you mean 'size'?
     """
     found = find_task_set(name)
-    taken = inspect.signature(found).parameters
+    where: dict[str, object] = {"task_set": name}
+    try:
+        taken = inspect.signature(found).parameters
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name!r} makes no task set", where=where, fix="name a class or a function") from error
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-        refuse_unknown(settings, taken, {"task_set": name})
+        refuse_unknown(settings, taken, where)
     for key, parameter in taken.items():
         is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if is_named and parameter.default is parameter.empty and key not in settings:
-            raise ConfigError(f"setting {key!r} is missing", where={"task_set": name}, fix=f"set {key}")
-    return found(**settings)
+            raise ConfigError(f"setting {key!r} is missing", where=where, fix=f"set {key}")
+    try:
+        made: TaskSet = found(**settings)
+    except MotetError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TaskError(f"making the task set raised {type(error).__name__}: {error}", where=where) from error
+    return made
+
+
+def check_shape(made: Any, where: dict[str, object]) -> None:
+    """Raise `TaskError` for what is no task set at all; `motet.testing.check_task` looks closer."""
+    missing = [part for part in ("name", "splits", "task", "size") if not hasattr(made, part)]
+    if missing:
+        raise TaskError(f"no task set: it has no `{missing[0]}`", where=where, fix="see motet.testing.check_task")

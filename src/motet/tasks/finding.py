@@ -79,6 +79,12 @@ def _load(kind: str, path: str) -> Any:
         raise ConfigError(
             f"cannot import {module_name!r}: {error}", where=where, fix="check the path and sys.path"
         ) from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"{module_name!r} raised {type(error).__name__} on import: {error}",
+            where=where,
+            fix="import it alone first",
+        ) from error
     if not hasattr(module, attribute):
         raise ConfigError(f"{module_name} has no {attribute!r}", where=where, fix=near(attribute, vars(module)))
     return getattr(module, attribute)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import get_annotations
 from typing import Any, ClassVar
 
-from motet.errors import WorkflowError
+from motet.errors import MotetError, WorkflowError
 from motet.tasks.finding import find, refuse_unknown, refuse_wrong_type
 from motet.types import Message, Outcome
 
 Renderer = Callable[[Mapping[str, Any]], str | list[Message]]
 """Turns the values of a `Prompt` into text or messages, in one dialect."""
+
+_ROLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 BUILTIN = {
     "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
@@ -88,6 +91,59 @@ class Workflow:
             if not isinstance(task, need):
                 return f"{type(self).__name__} plays tasks that are {need.__name__}; {type(task).__name__} is not"
         return None
+
+    def max_calls(self, task: Any) -> int | None:
+        """The most calls that an episode on `task` can have, or None where nobody knows: tells what look-ahead costs
+        before the start.
+        """
+        return None
+
+
+def make_workflow(name: str, **settings: Any) -> Workflow:
+    """The workflow `name` with its settings. What its constructor raises is a `WorkflowError` that names it.
+
+    >>> make_workflow("motet.types:Reward")
+    Traceback (most recent call last):
+    motet.errors.WorkflowError: this is no workflow [workflow=motet.types:Reward]. To fix it: subclass motet.Workflow
+    """
+    where: dict[str, object] = {"workflow": name}
+    found = find_workflow(name)
+    if not (isinstance(found, type) and issubclass(found, Workflow)):
+        raise WorkflowError("this is no workflow", where=where, fix="subclass motet.Workflow")
+    try:
+        return found(**settings)
+    except MotetError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise WorkflowError(f"making the workflow raised {type(error).__name__}: {error}", where=where) from error
+
+
+def check_roles(workflow: Any) -> None:
+    """Refuse what is no workflow, and roles that are no map of names to numbers of slots.
+
+    >>> class Team(Workflow):
+    ...     roles = ("planner", "executor")
+    >>> check_roles(Team())
+    Traceback (most recent call last):
+    motet.errors.WorkflowError: `roles` is a tuple [workflow=Team]. To fix it: map each name to its number of slots, \
+such as {"planner": 1}
+    """
+    where: dict[str, object] = {"workflow": type(workflow).__name__}
+    if not isinstance(workflow, Workflow):
+        raise WorkflowError("this is no workflow", where=where, fix="subclass motet.Workflow")
+    roles = workflow.roles
+    fix = 'map each name to its number of slots, such as {"planner": 1}'
+    if not isinstance(roles, Mapping):
+        raise WorkflowError(f"`roles` is a {type(roles).__name__}", where=where, fix=fix)
+    if not roles:
+        raise WorkflowError("a workflow without a role", where=where, fix=fix)
+    for name, slots in roles.items():
+        if not isinstance(name, str) or not _ROLE.fullmatch(name):
+            raise WorkflowError(
+                f"{name!r} is no role name", where=where, fix="use letters, digits and _, no digit first"
+            )
+        if type(slots) is not int or slots < 1:
+            raise WorkflowError(f"role {name!r} has {slots!r} slots", where=where, fix="declare 1 or more")
 
 
 def find_workflow(name: str) -> type[Workflow]:

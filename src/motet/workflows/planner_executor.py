@@ -18,8 +18,8 @@ from motet.workflows.planner_executor_prompts import PROMPTS
 class PlannerExecutor(Workflow):
     """Plan-Path by two roles. The next turn starts where the executor stands.
 
-    `view`: "full", both see everything; "stale_map", the planner sees the out-of-date map (with the walls bumped into
-    so far) and the goal, the executor the true walls and no goal. `follow` is the weight of following the proposal in
+    `view`: "full", both see everything; "stale_map", the planner sees the out-of-date map and the goal, the executor
+    the true walls and no goal. `follow` is the weight of following the proposal in
     the executor's local reward.
     """
 
@@ -54,11 +54,14 @@ class PlannerExecutor(Workflow):
                 break
         return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
 
+    def max_calls(self, task: PlanPathTask) -> int:
+        return 2 * task.max_turns
+
     def sees(self, role: str, state: State) -> dict[str, Any]:
         """What `role` is shown of `state`: the cells it takes for walls, and the goal or None."""
         task = state.task
         if self.view == "full":
             return {"state": state, "walls": task.walls, "goal": task.goal}
         if role == "planner":
-            return {"state": state, "walls": tuple(sorted({*task.map_walls, *state.bumps})), "goal": task.goal}
+            return {"state": state, "walls": task.map_walls, "goal": task.goal}
         return {"state": state, "walls": task.walls, "goal": None}

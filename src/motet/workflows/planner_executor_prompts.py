@@ -27,30 +27,45 @@ ANSWER = (
 )
 
 
-def cell_word(cell: int, size: int) -> str:
-    """The compact word of a cell: for sides up to 10 the digits are row and column.
+BLANK = "_"
+"""Stands in the compact dialect where a word is missing, so that every prompt of a role has the same length."""
 
-    >>> cell_word(7, 10), cell_word(7, 20)
-    ('c07', 'c007')
+
+def cell_word(cell: int, size: int, kind: str = "c") -> str:
+    """The compact word of a cell: for sides up to 10 the digits are row and column. The letter tells what the cell is:
+    `c` one to stand on or enter, `x` a wall, `g` the goal.
+
+    >>> cell_word(7, 10), cell_word(7, 20), cell_word(7, 10, "x")
+    ('c07', 'c007', 'x07')
     """
-    return f"c{cell:0{len(str(size * size - 1))}d}"
+    return f"{kind}{cell:0{len(str(size * size - 1))}d}"
 
 
-def cell_words(cells: Iterable[int], size: int) -> str:
-    return " ".join(cell_word(cell, size) for cell in cells)
+def cell_words(cells: Iterable[int], size: int, kind: str = "c") -> str:
+    return " ".join(cell_word(cell, size, kind) for cell in cells)
 
 
 def compact(role: str, values: Mapping[str, Any]) -> str:
-    """`<walls> goal cXY role at cXY budget nB did WORD [plan cXY ...]`."""
+    """`GOAL WALLS role DID nB [PLAN] HERE`, one word per cell.
+
+    GOAL is `gXY`, WALLS as many words as the grid has walls (`xXY`, sorted, then blanks for walls this role does not
+    know), DID what the last walk did, PLAN the proposal in `max_moves_per_call` words (`cXY`, then blanks), HERE where
+    the walker stands: the answer goes on from there, cell by cell. `_` is a blank.
+    """
     state: State = values["state"]
-    size = state.task.size
-    words = [cell_words(values["walls"], size)]
-    if values["goal"] is not None:
-        words += ["goal", cell_word(values["goal"], size)]
-    words += [role, "at", cell_word(state.cell, size), "budget", f"n{state.moves_left}", "did", state.last]
+    task = state.task
+    goal, walls = values["goal"], values["walls"]
+    words = [BLANK if goal is None else cell_word(goal, task.size, "g"), cell_words(walls, task.size, "x")]
+    words += [BLANK] * (len(task.walls) - len(walls))
+    words += [role, state.last, f"n{min(state.moves_left, MAX_NUMBER)}"]
     if "plan" in values:
-        words += ["plan", cell_words(plan_cells(state, values["plan"]), size)]
-    return " ".join(word for word in words if word)
+        plan = plan_cells(state, values["plan"])
+        words += [cell_words(plan, task.size), *[BLANK] * (task.max_moves_per_call - len(plan))]
+    return " ".join(word for word in (*words, cell_word(state.cell, task.size)) if word)
+
+
+MAX_NUMBER = 63
+"""The compact dialect has words `n0` to `n63`; a larger budget is shown as `n63`."""
 
 
 def plan_cells(state: State, plan: Moves) -> list[int]:

@@ -30,6 +30,9 @@ class Single(Workflow):
     needs = (PlanPathTask,)
     called: str = "solver"
 
+    def max_calls(self, task: PlanPathTask) -> int:
+        return task.max_turns
+
     async def run(self, task: PlanPathTask, cast: Any) -> Outcome:
         state = task.start()
         for _ in range(task.max_turns):
