@@ -10,7 +10,7 @@ import pytest
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.answers import workers
-from motet.tasks.answers.workers import PROBE, Workers
+from motet.tasks.answers.workers import PROBE, Workers, _Died
 
 pytest.importorskip("math_verify")
 
@@ -32,6 +32,16 @@ def test_a_worker_that_was_killed_is_replaced(pool) -> None:
     assert pool.ask(PROBE) == "same"
     os.kill(pool._idle[0].process.pid, signal.SIGKILL)
     assert pool.ask(PROBE) == "same"
+
+
+def test_a_worker_that_gets_no_time_is_an_error_and_no_verdict(pool) -> None:
+    pool.ask(PROBE)
+    stopped = pool._idle[0]
+    stopped.wall_s = 0.05
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    with pytest.raises(_Died) as caught:
+        stopped.ask(PROBE)
+    assert caught.value.cause == "wall"
 
 
 def test_odd_text_is_unreadable_and_harms_nothing(pool) -> None:

@@ -21,11 +21,11 @@ PROBE = {"op": "same", "gold": r"\sqrt{2}^2", "given": "2"}
 
 
 class _Died(Exception):
-    """The process ended, or did not answer within its time; `limit`: because its share of the processor was spent."""
+    """The process ended. `cause`: `cpu`, its share of the processor was spent; `wall`, it was given none; `end`."""
 
-    def __init__(self, limit: bool) -> None:
+    def __init__(self, cause: str) -> None:
         super().__init__()
-        self.limit = limit
+        self.cause = cause
 
 
 class Worker:
@@ -60,20 +60,20 @@ class Worker:
         while not line.endswith(b"\n"):
             left = deadline - time.monotonic()
             if left <= 0 or not poller.poll(1000 * left):
-                raise self._end()
+                raise self._end("wall")
             chunk = os.read(self.process.stdout.fileno(), 65536)
             if not chunk:
                 raise self._end()
             line += chunk
         return str(json.loads(line))
 
-    def _end(self) -> _Died:
+    def _end(self, cause: str = "end") -> _Died:
         try:
             code = self.process.wait(timeout=0.5)
         except subprocess.TimeoutExpired:
             code = 0
         self.close()
-        return _Died(limit=code == -signal.SIGXCPU)
+        return _Died("cpu" if code == -signal.SIGXCPU else cause)
 
     def close(self) -> None:
         self.process.kill()
@@ -91,23 +91,26 @@ class Workers:
 
     `ask` gives `same`, `different`, `unreadable ...`, `memory` or `limit`. A question that spends its processor time,
     its memory, or that kills its process twice while a plain question is answered in between, is the question's own
-    fault and gets `limit`. A worker that cannot answer a plain question is a fault of the machine: a `TaskError`.
+    fault and gets `limit`. A worker that cannot answer a plain question, or that twice gets no processor time for
+    `wall_s` seconds, is a fault of the machine: a `TaskError`.
     """
 
-    def __init__(self, num: int = 2, cpu_s: int = 5, wall_s: float = 120.0, memory_mb: int = 2048) -> None:
+    def __init__(self, num: int = 2, cpu_s: int = 5, wall_s: float = 600.0, memory_mb: int = 2048) -> None:
         self.num, self._limits, self._pid = num, (cpu_s, wall_s, memory_mb), os.getpid()
         self._free = threading.Semaphore(num)
         self._lock, self._idle = threading.Lock(), list[Worker]()
 
     def ask(self, question: dict[str, Any]) -> str:
         with self._free:
+            causes = []
             for _ in range(2):
                 worker = self._take()
                 try:
                     verdict = worker.ask(question)
                 except _Died as died:
-                    if died.limit:
+                    if died.cause == "cpu":
                         return "limit"
+                    causes.append(died.cause)
                     continue
                 except BaseException:
                     worker.close()
@@ -115,6 +118,9 @@ class Workers:
                 with self._lock:
                     self._idle.append(worker)
                 return verdict
+            if "wall" in causes:
+                fix = "run fewer things on this machine at once"
+                raise TaskError(f"no verdict in {self._limits[1]} s of a checking process", fix=fix)
             return "limit"
 
     def _take(self) -> Worker:
