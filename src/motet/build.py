@@ -175,8 +175,9 @@ def nth_held_out(task_sets: Sequence[tuple[TaskSet, float]], split: str, number:
     """Task `number` of a split; of several task sets, they take turns. Raises `ConfigError` where it has fewer.
 
     >>> from motet.tasks.listed import TaskList
-    >>> from types import SimpleNamespace as Task
-    >>> sets = [(TaskList(name, test=[Task(id=f"{name}{i}") for i in range(2)]), 1.0) for name in "ab"]
+    >>> from collections import namedtuple
+    >>> Task = namedtuple("Task", "id")
+    >>> sets = [(TaskList(name, test=[Task(f"{name}{i}") for i in range(2)]), 1.0) for name in "ab"]
     >>> [nth_held_out(sets, "test", number)[1].id for number in range(4)]
     ['a0', 'b0', 'a1', 'b1']
     """

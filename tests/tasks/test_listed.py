@@ -37,3 +37,8 @@ def test_lists_that_make_no_task_set_are_refused(splits: dict, what: str) -> Non
 def test_a_task_that_is_not_there_is_named(split: str, index: int) -> None:
     with pytest.raises(TaskError, match=r"no (task|split).*letters"):
         TaskList("letters", train=["a"]).task(split, index)
+
+
+def test_a_task_that_cannot_be_hashed_is_refused_with_its_kind():
+    with pytest.raises(TaskError, match="kind dict cannot be hashed"):
+        TaskList("bare", train=[{"id": "a"}])

@@ -10,6 +10,7 @@ Legend: B grids, S walks per grid, M = B S, T = 8 cells per walk, C = 100 cells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +35,8 @@ from motet.tasks.plan_path_demonstrators import (
     stale_maps,
     walks,
 )
+
+Values = TypeVar("Values", bound=np.ndarray)
 
 NUM_WALLS, PLAN_CELLS, FAR = 22, 8, 6
 _IDS = {word: index for index, word in enumerate(vocabulary())}
@@ -167,8 +170,9 @@ class Teacher:
         number = NUMBER + np.clip(left, 1, MAX_NUMBER).astype(int)
         return np.stack([self.rng.choice(roles, num), self.rng.choice(DID, num), number], 1)
 
-    def _each(self, values: Ints) -> Ints:
-        return np.repeat(values, self.num_walks, 0)
+    def _each(self, values: Values) -> Values:
+        repeated: Values = np.repeat(values, self.num_walks, 0)  # type: ignore[assignment]
+        return repeated
 
     def _lesson(
         self, prefix: Ints, said: Ints, start: Ints, cells: Ints, weights: np.ndarray, copies: Ints | None = None

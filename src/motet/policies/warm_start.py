@@ -29,8 +29,10 @@ from motet.policies.tiny_net import TinyNet, initial_weights
 
 LessonLoss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _ALL: Mixture = (1.0, 0.0, 0.0, 0.0)
-_WEAK: Mixture = (0.15, 0.65, 0.2, 0.0)
-_COPY: Mixture = (0.15, 0.6, 0.25, 0.0)
+_WEAK: Mixture = (0.1, 0.7, 0.2, 0.0)
+_COPY: Mixture = (0.1, 0.65, 0.25, 0.0)
+_LONE: Mixture = (0.15, 0.65, 0.2, 0.0)
+_LONE_COPY: Mixture = (0.15, 0.6, 0.25, 0.0)
 _SAID: Mixture = (0.4, 0.4, 0.2, 0.0)
 _NONE: Mixture = (0.0, 0.0, 0.0, 1.0)
 PERFECT_ONLY = Mixtures(_ALL, _ALL, _ALL, _ALL)
@@ -82,8 +84,8 @@ BASES: dict[str, tuple[str, tuple[Stage, ...]]] = {
     "tiny-s": ("tiny-s", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
     "tiny-m": ("tiny-m", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
     "tiny-l": ("tiny-l", (SKILL, blur(_WEAK, _WEAK, _COPY, 0.25))),
-    "tiny-m-planner": ("tiny-m", (SKILL, blur(_WEAK, _NONE, _NONE, 0.5))),
-    "tiny-m-executor": ("tiny-m", (SKILL, blur(_NONE, _WEAK, _COPY, 0.5))),
+    "tiny-m-planner": ("tiny-m", (SKILL, blur(_LONE, _NONE, _NONE, 0.5))),
+    "tiny-m-executor": ("tiny-m", (SKILL, blur(_NONE, _LONE, _LONE_COPY, 0.5))),
 }
 """What can be built: name -> (size, stages)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from motet.errors import TaskError
@@ -29,6 +29,9 @@ class TaskList:
             if not tasks:
                 raise TaskError(f"split {split!r} is empty", where=where, fix="give it a task or leave it out")
             for task in tasks:
+                if not isinstance(task, Hashable):
+                    what = f"a task of kind {type(task).__name__} cannot be hashed"
+                    raise TaskError(what, where=where | {"split": split}, fix="make it a frozen dataclass")
                 if home.setdefault(task, split) != split:
                     raise TaskError(f"{task!r} is in {home[task]!r} and in {split!r}", where=where, fix="keep one")
 
