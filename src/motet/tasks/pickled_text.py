@@ -31,9 +31,9 @@ def text_of_pickle(data: bytes) -> str:
     >>> import pickle
     >>> text_of_pickle(pickle.dumps("[1]"))
     '[1]'
-    >>> text_of_pickle(pickle.dumps(print))
+    >>> text_of_pickle(pickle.dumps(print, protocol=0))
     Traceback (most recent call last):
-    motet.tasks.pickled_text.Refused: step 'c' at byte 2 makes no text
+    motet.tasks.pickled_text.Refused: step 'c' at byte 0 makes no text
     """
     at, text = 0, None
     while at < len(data):
