@@ -2,9 +2,10 @@
 
     python tools/supervised.py plan_path_complementary
 
-For each run of docs/studies/NAME/results.json: both bases of the recipe go on learning from perfect demonstrators of their own
-role, with what that role sees in the recipe, for half of the seconds each that the quickest run trained (one torch thread). Then
-the team meets the test grids. `demonstrators` is the team of those teachers on the same grids: what imitation could reach at best.
+For each run of docs/studies/NAME/results.json: both bases of the recipe go on learning from perfect demonstrators of
+their own role, with what that role sees in the recipe, each for half of the seconds that the quickest run trained (one
+torch thread). Then the team meets the test grids. `demonstrators` is the team of those teachers on the same grids:
+what imitation could reach at best.
 
 Writes docs/studies/NAME/supervised.json; `tools/study.py` puts it into the table.
 """
@@ -95,7 +96,7 @@ def lines_for(recipe: str, seed: int, seconds: float) -> dict[str, Any]:
         one.pop("solved", None)
     solved = sum(demonstrate(task, hidden, np.random.default_rng(seed)) for task in tasks)
     low, high = wilson(solved, number)
-    teacher = {"name": "demonstrators", "decoding": "sampled", "checkpoint": "final", "split": "test"}
+    teacher: dict[str, Any] = {"name": "demonstrators", "decoding": "sampled", "checkpoint": "final", "split": "test"}
     teacher |= {"num_tasks": number, "success": solved / number, "low": low, "high": high, "tokens": 0, "calls": 0}
     evaluations.append(teacher)
     return {"seed": seed, "seconds": seconds, "steps": steps, "evaluations": evaluations}
