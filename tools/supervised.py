@@ -84,11 +84,14 @@ def lines_for(recipe: str, seed: int, seconds: float) -> dict[str, Any]:
         made = {role: Path(scratch) / role for role in bases}
         steps = {role: learn(bases[role], role, hidden, seconds / 2, seed, made[role]) for role in bases}
         overrides = [f"policies.{role}.base={folder}" for role, folder in made.items()]
-        overrides += [f"seed={seed}", "threads=1", "train.iterations=0", "evaluate.variants=[team]"]
+        overrides += [f"seed={seed}", "threads=1", "train.iterations=0", "update.schedule=constant"]
+        overrides += ["evaluate.variants=[team]"]
         prepared = prepare(load(recipe, overrides))
         report = start(prepared, runs=Path(scratch) / "runs")
         assert report.result is not None
-        evaluations = [dict(one) for one in report.result["evaluations"] if one["name"] == "team"]
+        evaluations = [
+            dict(one) for one in report.result["evaluations"] if (one["name"], one["checkpoint"]) == ("team", "base")
+        ]
     number = prepared.settings.evaluate.num_tasks
     tasks = [task for _, task, _ in held_out(prepared.task_sets, prepared.settings.evaluate.split, number)]
     for one in evaluations:
