@@ -15,6 +15,7 @@ from motet.types import Reward
 BUILTIN = {
     "plan_path": "motet.tasks.plan_path:PlanPath",
     "jsonl": "motet.tasks.jsonl:JsonlTasks",
+    "arithmetic": "motet.tasks.arithmetic:Arithmetic",
     "aime24": "motet.tasks.math_sets:AIME24",
     "aime25": "motet.tasks.math_sets:AIME25",
     "amc23": "motet.tasks.math_sets:AMC23",
@@ -62,8 +63,12 @@ class TaskSet(Protocol):
 
 @runtime_checkable
 class Answerable(Protocol):
-    """A task whose answer is one text: `check` gives its worth in [0, 1]."""
+    """A task that is solved by one answer. `question` is the problem in words; `check` gives the worth, in [0, 1], of
+    the answer that stands in `text`: 1 is success. What else it may tell has defaults, `motet.tasks.answering`.
+    """
 
+    @property
+    def question(self) -> str: ...
     def check(self, text: str) -> float: ...
 
 
