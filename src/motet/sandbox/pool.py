@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import select
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -21,10 +23,17 @@ from motet.sandbox.inside import frames
 _PATIENCE_S = 60.0
 """How long the sandbox may take for a step of its own before it counts as failed."""
 
+_CREDENTIALS = struct.Struct("3i")
+_KILL = frames.pack({"kill": True})
+
 _REFUSED_FIX = (
     "install bubblewrap, or allow unprivileged user namespaces on this machine, or say `sandbox: none` "
     "to run untrusted programs with this user's rights"
 )
+
+
+class NotBegun(SandboxError):
+    """A cell ended before its program began, so that another one can be taken."""
 
 
 class Cell:
@@ -33,6 +42,7 @@ class Cell:
     def __init__(self, control: socket.socket, user: int) -> None:
         self.leash, far_leash = socket.socketpair()
         self.line, far_line = socket.socketpair()
+        self.line.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.out, far_out = os.pipe()
         self.err, far_err = os.pipe()
         far = [far_leash.fileno(), far_line.fileno(), far_out, far_err]
@@ -51,11 +61,19 @@ class Cell:
         self._open = True
 
     _open = True
+    pid = 0
+    """Number of the inhabitant as this process sees it; 0 before it is ready and where it cannot be seen."""
+
+    def waited_s(self) -> float:
+        """Seconds in which the inhabitant was ready to work and no processor was free: the most of any thread."""
+        threads = glob.iglob(f"/proc/{self.pid}/task/*") if self.pid else ()
+        return max(map(waited_s, threads), default=0.0)
 
     def wait_ready(self) -> None:
         """Return when the inhabitant waits for its program. Raises `SandboxError` if it will not."""
         self.line.settimeout(_PATIENCE_S)
         try:
+            self.pid = _sender(self.line)
             message = frames.receive_from(self.line)
         except (OSError, frames.FrameError) as problem:
             raise SandboxError(f"a cell did not come up: {problem}", fix=_REFUSED_FIX) from None
@@ -67,17 +85,18 @@ class Cell:
         return bool(select.select([self.leash], [], [], 0)[0])
 
     def hand_over(self, job: dict[str, Any]) -> None:
-        """Give the inhabitant its program. Raises `SandboxError` if it does not take it."""
+        """Give the watchman its bound and the inhabitant its program. Raises `SandboxError` if it does not take it."""
         self.line.settimeout(_PATIENCE_S)
         try:
+            self.leash.sendall(frames.pack({"cpu_s": job["limits"]["cpu_s"]}))
             self.line.sendall(frames.pack(job))
         except OSError as problem:
-            raise SandboxError(f"a cell did not take its program: {problem}") from None
+            raise NotBegun(f"a cell did not take its program: {problem}", fix="is this machine overloaded?") from None
 
     def kill(self) -> None:
         """Ask the watchman to end the cell. The verdict still comes on the leash."""
         try:
-            self.leash.sendall(b"k")
+            self.leash.sendall(_KILL)
         except OSError:  # it has ended already
             return
 
@@ -90,6 +109,25 @@ class Cell:
             self.line.close()
             os.close(self.out)
             os.close(self.err)
+
+
+def waited_s(thread: str) -> float:
+    """The same for one thread by its folder below /proc; 0 where the kernel does not tell."""
+    try:
+        with open(f"{thread}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _sender(line: socket.socket) -> int:
+    """Number of the process that wrote the message that comes next, as the kernel names it to this process."""
+    _, notes, _, _ = line.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    for level, kind, data in notes:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            return int(_CREDENTIALS.unpack(data)[0])
+    return 0
 
 
 class Keeper:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from motet.errors import SandboxError
 from motet.sandbox.backends import BackendName, counts_processes
@@ -16,7 +17,7 @@ from motet.sandbox.checks import Test, TestResult, run_tests
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
 from motet.sandbox.pool import Cell, Pool
-from motet.sandbox.session import Watch, Watched, judge
+from motet.sandbox.session import Watch, Watched, begun, judge
 
 
 class Sandbox:
@@ -73,6 +74,9 @@ class Sandbox:
         """Run `program` as `python main.py`, with `stdin` as its input and `files` in its folder (relative names)."""
         limits = limits or self.limits
         job = make_job("script", program, limits, stdin=stdin, files=files)
+        return begun(lambda: self._run(job, limits))
+
+    def _run(self, job: dict[str, Any], limits: Limits) -> Ran:
         with self.cells(1, limits) as (cell,):
             one = Watched(cell, limits)
             watch = Watch([one], limits.wall_s)
