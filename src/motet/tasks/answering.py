@@ -89,7 +89,12 @@ def own_worth(notes: dict[str, Any]) -> float:
     return FORM_SHARE * float(notes["form"]) + (1.0 - FORM_SHARE) * float(notes["worth"])
 
 
-def judge_answer(task: Any, text: str) -> Reward:
-    """The reward of an answer that nobody reads before the end: team is its worth, local `own_worth`."""
-    notes = assess(task, text)
-    return Reward(team=notes["worth"], local=own_worth(notes), notes=notes)
+def answer_reward(notes: dict[str, Any]) -> Reward:
+    """The reward of an answer that counts as it stands: team is its worth, local `own_worth`.
+
+    For `act(read=partial(assess, task), score=answer_reward)`.
+
+    >>> answer_reward({"answer": "4", "worth": 1.0, "form": 0.0}).local
+    0.8
+    """
+    return Reward(team=notes["worth"], local=own_worth(notes))

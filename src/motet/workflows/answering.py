@@ -37,7 +37,7 @@ def transcript(task: Any, heard: Sequence[tuple[str, str | Spoken]], role: str) 
 class Choice(NamedTuple):
     """An index from 0 and how well it was stated."""
 
-    index: int
+    picked: int
     form: float
 
 
@@ -47,8 +47,8 @@ def read_choice(text: str, num: int) -> Choice:
 
     >>> [read_choice(text, 3) for text in (r"\boxed{9} no, \boxed{2}", "3", "I take 2.", "10 or 2.5", "")]
     ... # doctest: +NORMALIZE_WHITESPACE
-    [Choice(index=1, form=1.0), Choice(index=2, form=1.0), Choice(index=1, form=0.0), Choice(index=0, form=0.0),
-     Choice(index=0, form=0.0)]
+    [Choice(picked=1, form=1.0), Choice(picked=2, form=1.0), Choice(picked=1, form=0.0), Choice(picked=0, form=0.0),
+     Choice(picked=0, form=0.0)]
     """
     for pattern, is_stated in ((_BOXED_INDEX, True), (_LONE_DIGIT, False)):
         for found in pattern.finditer(text):
@@ -68,9 +68,9 @@ def judge_choice(worths: Sequence[float], text: str) -> Reward:
     (1.0, 0.0, 0.2)
     """
     choice, best = read_choice(text, len(worths)), max(worths)
-    chosen = worths[choice.index]
+    chosen = worths[choice.picked]
     local = FORM_SHARE * choice.form + (1.0 - FORM_SHARE) * (chosen / best if best > 0 else 0.0)
-    return Reward(team=chosen, local=min(1.0, local), notes={"index": choice.index, "form": choice.form})
+    return Reward(team=chosen, local=min(1.0, local), notes={"index": choice.picked, "form": choice.form})
 
 
 def majority(answers: Sequence[str | None]) -> int:
@@ -127,7 +127,7 @@ def settle_by_choice(call: Any, slot: int, worths: Sequence[float], counts: Sequ
 
 def times_chosen(call: Any, num: int) -> list[float]:
     """How many candidates of a call that selects took each of `num` answers."""
-    taken = Counter(read_choice(candidate.text, num).index for candidate in call.record.candidates)
+    taken = Counter(read_choice(candidate.text, num).picked for candidate in call.record.candidates)
     return [float(taken[index]) for index in range(num)]
 
 

@@ -19,6 +19,12 @@ _ROLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BUILTIN = {
     "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
     "single": "motet.workflows.single:Single",
+    "evaluator_optimizer": "motet.workflows.evaluator_optimizer:EvaluatorOptimizer",
+    "voting": "motet.workflows.voting:Voting",
+    "voting_majority": "motet.workflows.voting:VotingMajority",
+    "orchestrator_workers": "motet.workflows.orchestrator_workers:OrchestratorWorkers",
+    "debate": "motet.workflows.debate:Debate",
+    "reasoner_tool": "motet.workflows.reasoner_tool:ReasonerTool",
 }
 
 
