@@ -10,8 +10,8 @@ from typing import Any
 from motet.evaluate.result import is_solved
 from motet.tasks.plan_path import PlanPathTask, State, walk
 from motet.tasks.plan_path_moves import parse_moves
+from motet.tasks.plan_path_words import plan_cells
 from motet.types import Call, Episode
-from motet.workflows.planner_executor_prompts import plan_cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from motet.tasks.plan_path import PlanPathTask
-from motet.tasks.plan_path_moves import parse_moves
-from motet.tasks.plan_path_rewards import judge_walk
+from motet.tasks.games import Game
 from motet.types import Outcome, Prompt
 from motet.workflows.base import Workflow
 from motet.workflows.planner_executor_prompts import chat, compact
 
 
 class Single(Workflow):
-    """Plan-Path by one role, at the team's budget of turns and moves.
+    """A game by one role, at the team's budget of turns and moves.
 
     `called` is the word by which the compact prompt calls the role: a model trained as `planner` knows no other.
     """
@@ -27,18 +25,22 @@ class Single(Workflow):
             "chat": lambda values: chat("solver", values),
         }
     }
-    needs = (PlanPathTask,)
+    needs = (Game,)
     called: str = "solver"
 
-    def max_calls(self, task: PlanPathTask) -> int:
-        return task.max_turns
+    def max_calls(self, task: Any) -> int:
+        return int(task.max_turns)
 
-    async def run(self, task: PlanPathTask, cast: Any) -> Outcome:
-        state = task.start()
+    async def run(self, task: Any, cast: Any) -> Outcome:
+        return await self._play(task, cast)
+
+    async def _play(self, task: Game, cast: Any) -> Outcome:
+        """Moves until the game is over or the turns are."""
+        position = task.start()
         for _ in range(task.max_turns):
-            prompt = Prompt("solve", state=state, walls=task.walls, goal=task.goal, called=self.called)
-            call = await cast.solver.act(prompt, score=partial(judge_walk, state))
-            state = state.after(parse_moves(call.text))
-            if state.is_over:
+            prompt = Prompt("solve", position=position, part="move", view="full", called=self.called)
+            call = await cast.solver.act(prompt, score=partial(position.judge, part="move"))
+            position = position.after(position.read(call.text))
+            if position.is_over:
                 break
-        return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
+        return Outcome(position.at_goal, position.progress, {"moves": position.num_moves})
