@@ -27,6 +27,7 @@ yes no true false pass fail accept reject agree disagree keep change done stop
 """
 _LATER_WORDS = """
 generator evaluator synthesizer debater reasoner way ones tens carry
+for in if else sum max min len sorted abs
 """
 """Words that took the place of spare ones: new ones go to the end."""
 
