@@ -178,6 +178,16 @@ class EvaluateSection(Section):
     )
 
 
+class SandboxSection(Section):
+    backend: Literal["auto", "bubblewrap", "namespaces", "none"] = Field(
+        "auto", description="the wall around programs that models write; `none`: this user's rights, no wall"
+    )
+    wall_s: float = Field(20.0, gt=0, description="seconds one program or test may take")
+    cpu_s: float = Field(10.0, gt=0, description="processor seconds of one program or test")
+    memory_mb: int = Field(512, ge=64, description="memory of one program, interpreter included")
+    parallel: int = Field(0, ge=0, description="programs that run at a time; 0: one per processor")
+
+
 class Settings(Section):
     name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="name of the run's folder")
     description: str = Field("", description="one line, shown by `motet recipes`")
@@ -209,5 +219,8 @@ class Settings(Section):
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="how a batch is collected")
     credit: CreditSection = Field(default_factory=CreditSection, description="how rewards become advantages")
     update: UpdateSection = Field(default_factory=UpdateSection, description="how advantages become weights")
+    sandbox: SandboxSection = Field(
+        default_factory=SandboxSection, description="what holds programs, where tasks or workflow run any"
+    )
     train: TrainSection = Field(default_factory=TrainSection, description="how long, and what is kept")
     evaluate: EvaluateSection = Field(default_factory=EvaluateSection, description="the evaluation at the end")

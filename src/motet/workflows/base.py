@@ -33,7 +33,8 @@ class Workflow:
 
     Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses
     any other, and a value of another kind than its default. `prompts` maps a prompt name to a renderer per dialect
-    ("chat", "compact"); one dialect is enough. `needs` names the protocols or classes of task that `run` relies on.
+    ("chat", "compact"); one dialect is enough. `needs` names the protocols or classes of task that `run` relies on;
+    `runs_programs` tells that it starts programs that models write, whatever the task (a sandbox is then proved first).
 
     >>> class Echo(Workflow):
     ...     roles = {"speaker": 1}
@@ -48,6 +49,7 @@ class Workflow:
     roles: ClassVar[Mapping[str, int]] = {}
     prompts: ClassVar[Mapping[str, Mapping[str, Renderer]]] = {}
     needs: ClassVar[tuple[type, ...]] = ()
+    runs_programs: ClassVar[bool] = False
 
     def __init__(self, **settings: Any) -> None:
         defaults, where = self.defaults(), {"workflow": type(self).__name__}
@@ -65,7 +67,7 @@ class Workflow:
                 if (
                     not name.startswith("_")
                     and "ClassVar" not in str(kind)
-                    and name not in ("roles", "prompts", "needs")
+                    and name not in ("roles", "prompts", "needs", "runs_programs")
                 ):
                     if not hasattr(cls, name):
                         raise WorkflowError(
