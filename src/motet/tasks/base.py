@@ -14,6 +14,8 @@ from motet.types import Reward
 
 BUILTIN = {
     "plan_path": "motet.tasks.plan_path:PlanPath",
+    "sudoku": "motet.tasks.sudoku:Sudoku",
+    "sokoban": "motet.tasks.sokoban:Sokoban",
     "jsonl": "motet.tasks.jsonl:JsonlTasks",
     "arithmetic": "motet.tasks.arithmetic:Arithmetic",
     "aime24": "motet.tasks.math_sets:AIME24",
