@@ -152,8 +152,9 @@ def policy_spec(settings: Settings, name: str) -> PolicySpec:
     return PolicySpec(
         name,
         kind=policy.kind,
-        base=policy.base or settings.model,
+        base=(policy.model or "") if policy.kind == "remote" else policy.base or settings.model,
         rank=policy.rank if policy.kind == "lora" else None,
+        engine="openai" if policy.kind == "remote" else "local",
         trainable=name in trainable_policies(settings),
     )
 

@@ -47,8 +47,9 @@ class WorkflowSettings(Section):
 
 
 class PolicySettings(Section):
-    kind: Literal["full", "lora", "frozen"] = Field(
-        "full", description="what is trained: all weights, an adapter, or nothing"
+    kind: Literal["full", "lora", "frozen", "remote"] = Field(
+        "full",
+        description="what is trained: all weights, an adapter, or nothing; remote: nothing, and served elsewhere",
     )
     base: str | None = Field(None, description="model to start from; empty: the recipe's `model`")
     rank: int = Field(16, ge=1, description="rank of the adapter (lora)")
@@ -57,6 +58,28 @@ class PolicySettings(Section):
     )
     targets: list[str] = Field(
         default_factory=list, description="modules the adapter is put on (lora); empty: all linear layers"
+    )
+    base_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
+        description="address of an OpenAI-compatible endpoint, without /chat/completions (remote)",
+    )
+    model: str | None = Field(None, min_length=1, description="what the endpoint calls the model (remote)")
+    api_key_env: str | None = Field(
+        None,
+        pattern=r"^[A-Z_][A-Z0-9_]*$",
+        description="name of the environment variable that holds the key, never the key (remote); empty: no key",
+    )
+    timeout_s: float = Field(60.0, gt=0, le=86400, description="bound on one request (remote)")
+    max_retries: int = Field(
+        5, ge=0, le=20, description="further tries after 429, 5xx, a broken connection or answer (remote)"
+    )
+    max_parallel: int = Field(16, ge=1, description="requests in flight (remote)")
+    candidates_by: Literal["calls", "n"] = Field(
+        "calls", description="K candidates by a request each, or by one request with `n` (remote)"
+    )
+    request: dict[str, Any] = Field(
+        default_factory=dict, description="fields added to every request; null takes one out (remote)"
     )
 
 
