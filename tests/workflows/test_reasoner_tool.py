@@ -124,7 +124,7 @@ def test_it_passes_the_checks_for_workflows():
 
 def test_what_does_not_fit_is_refused():
     code = CodeTask("t", "Add.", "call", (("[1, 2]", "3"),), function="add")
-    assert "CodeTask asks for the program itself: take single, coder_tester" in ReasonerTool().fits(code)
+    assert "CodeTask asks for the program itself; take single, coder_tester" in ReasonerTool().fits(code)
     assert "PlanPathTask is not" in ReasonerTool().fits(PlanPath().task("train", 0))
     with pytest.raises(ConfigError, match="max_turns is 0"):
         make_workflow("reasoner_tool", max_turns=0)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from motet.errors import MotetError, WorkflowError
 from motet.tasks.finding import find, refuse_unknown, refuse_wrong_type
 from motet.types import Message, Outcome
+from motet.workflows.fitting import who_plays
 
 Renderer = Callable[[Mapping[str, Any]], str | list[Message]]
 """Turns the values of a `Prompt` into text or messages, in one dialect."""
@@ -97,7 +98,8 @@ class Workflow:
         """
         for need in self.needs:
             if not isinstance(task, need):
-                return f"{type(self).__name__} plays tasks that are {need.__name__}; {type(task).__name__} is not"
+                kind = type(task).__name__
+                return f"{type(self).__name__} plays tasks that are {need.__name__}; {kind} is not{who_plays(task)}"
         return None
 
     def max_calls(self, task: Any) -> int | None:

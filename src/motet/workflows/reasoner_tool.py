@@ -11,6 +11,7 @@ from motet.tasks.base import Answerable, Programmable
 from motet.types import Outcome, Prompt, Reward
 from motet.workflows.answering import check_count, notes_of, outcome, settle_by_fate
 from motet.workflows.base import Workflow
+from motet.workflows.fitting import who_plays
 from motet.workflows.programs import Output, find_program, run_program
 from motet.workflows.reasoner_tool_prompts import PROMPTS
 
@@ -29,6 +30,7 @@ class ReasonerTool(Workflow):
     roles: ClassVar[Mapping[str, int]] = {"reasoner": 1, "tool": 1}
     prompts: ClassVar[Mapping[str, Any]] = PROMPTS
     needs = (Answerable,)
+    runs_programs = True
     max_turns: int = 4
 
     def __init__(self, **settings: Any) -> None:
@@ -37,10 +39,8 @@ class ReasonerTool(Workflow):
 
     def fits(self, task: Any) -> str | None:
         if isinstance(task, Programmable):
-            return (
-                "ReasonerTool plays tasks whose answer a program can print; "
-                f"{type(task).__name__} asks for the program itself: take single, coder_tester or evaluator_optimizer"
-            )
+            what = f"{type(task).__name__} asks for the program itself"
+            return f"ReasonerTool plays tasks whose answer a program can print; {what}{who_plays(task)}"
         return super().fits(task)
 
     async def run(self, task: Any, cast: Any) -> Outcome:
