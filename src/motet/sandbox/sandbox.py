@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from motet.errors import SandboxError
@@ -142,7 +142,7 @@ class _Choice:
     """What `shared` serves."""
 
     backend: BackendName = "auto"
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     parallel: int | None = None
 
 

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from motet.sandbox import Limits, Ran, shared
-from motet.tasks.small_programs import expression_in, program_of
+from motet.tasks.code_answers import find_program
 
-_BLOCK = re.compile(r"^[ \t]*```[ \t]*([A-Za-z0-9_+-]*)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
-_PYTHON = ("", "python", "python3", "py")
-
-
-def find_program(text: str) -> str | None:
-    """The program that an answer gives, or None. Nothing is run.
-
-    Where the text has fenced blocks, the last one that is marked as Python or not marked at all and holds anything; a
-    block without an end was cut off and does not count. Where it has none, the whole text as words of the compact
-    dialect (`motet.tasks.small_programs`), joined to a program that defines `f(x)`; one without an `x` also prints
-    its value.
-
-    >>> find_program("So:\\n```python\\nprint(1)\\n```\\nDone.")
-    'print(1)\\n'
-    >>> find_program("x * n2 + n3"), find_program("I do not know"), find_program("```python\\nprint(")
-    ('def f(x):\\n    return x * 2 + 3\\n', None, None)
-    """
-    if "```" not in text:
-        expression = expression_in(text)
-        return None if expression is None else program_of(expression)
-    blocks = [body for language, body in _BLOCK.findall(text) if language.lower() in _PYTHON and body.strip()]
-    return blocks[-1] if blocks else None
+__all__ = ["Output", "arun_program", "find_program", "output_of", "run_program", "shorten"]
 
 
 def shorten(text: str, limit: int) -> str:
