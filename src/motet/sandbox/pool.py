@@ -69,12 +69,22 @@ class Cell:
         threads = glob.iglob(f"/proc/{self.pid}/task/*") if self.pid else ()
         return max(map(waited_s, threads), default=0.0)
 
+    def gone(self) -> bool:
+        """Whether the inhabitant has ended, though its watchman may have had no time yet to say so."""
+        try:
+            with open(f"/proc/{self.pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+        except OSError:
+            return self.pid != 0
+
     def wait_ready(self) -> None:
         """Return when the inhabitant waits for its program. Raises `SandboxError` if it will not."""
         self.line.settimeout(_PATIENCE_S)
         try:
             self.pid = _sender(self.line)
             message = frames.receive_from(self.line)
+            if self.gone():  # or not to be seen from here
+                self.pid = 0
         except (OSError, frames.FrameError) as problem:
             raise SandboxError(f"a cell did not come up: {problem}", fix=_REFUSED_FIX) from None
         if "fault" in message:

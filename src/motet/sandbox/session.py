@@ -170,7 +170,7 @@ class Watch:
                 raise SandboxError("a cell could not be ended")
             overdue = time.monotonic() + _PATIENCE_S
             for one in self._watched:
-                if one.verdict is None:
+                if one.verdict is None and not one.cell.gone():
                     one.end("timeout", f"more than {self.wall_s:g} s")
         for one in self._watched:  # what was written before the end may not have been read yet
             for fd in (one.cell.out, one.cell.err):
@@ -235,7 +235,7 @@ def judge(one: Watched, *, walled: bool) -> Ran:
         exit_code=code,
         stdout=bytes(one.stdout).decode("utf-8", "replace"),
         stderr=stderr,
-        seconds=one.ended - one.began,
+        seconds=max(one.ended - one.began, 0.0),
         cpu_s=float(verdict["cpu_s"]),
         peak_mb=float(verdict["peak_kb"]) / 1024,
     )

@@ -75,7 +75,7 @@ def test_a_busy_machine_changes_no_verdict(pool) -> None:
 
 
 def test_odd_text_is_unreadable_and_harms_nothing() -> None:
-    """Under the usual bound: the first two hundred brackets cost 2.4 s while the parser fills its tables, later 2 ms."""
+    """Under the usual bound: the first two hundred brackets cost 2.4 s while the parser fills its tables."""
     pool = Workers(num=1)
     for text in ("", "\x00", "{" * 200, r"\input{/etc/passwd}", "__import__('os')", "\U0001f600" * 20):
         assert pool.ask({"op": "same", "gold": "4", "given": text}).split()[0] in ("unreadable", "different")

@@ -23,6 +23,7 @@ from motet.sandbox.inside import frames, kernel, program, seccomp, wall
 
 _LINE = 3
 _STACK_BYTES = 64 << 20
+_READY, _RUNNING = frames.pack({"ready": True}), frames.pack({"running": True})
 _PROCESSORS = len(os.sched_getaffinity(0))
 
 
@@ -142,12 +143,12 @@ def _inhabit(build: Build, line: int, out: int, err: int, user: int, place: str)
             kernel.drop_capabilities()
         os.chdir(place)
         kernel.no_new_privileges()
-        frames.send(_LINE, {"ready": True})
+        os.write(_LINE, _READY)
         job = frames.receive(_LINE)
         program.prepare(job)
         _limit(build, job["limits"])
         kernel.install_filter(build.with_fork if job["limits"]["fork"] else build.without_fork)
-        frames.send(_LINE, {"running": True})
+        os.write(_LINE, _RUNNING)
     except frames.FrameError:
         os._exit(0)  # nobody wants this cell any more
     except BaseException as problem:  # noqa: BLE001  whatever it is, it must be told and end this process
