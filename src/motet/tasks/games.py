@@ -50,6 +50,7 @@ class Shown:
     | `now` | how the last answer went, what is left of the budget, what has changed | board, facts and budget |
     | `here` | what the answer goes on from; stands last | "" |
     | `answer_form` | "" | how an answer must look |
+    | `list_form` | "" | how the list in it must look, for a program that prints it |
     | `board`, `does`, `aim` | "" | "the grid"; "makes the walk"; "towards the goal": completes "make the next moves" |
 
     >>> Shown("g35 x03", "none n12", "c00").answer_form
@@ -60,6 +61,7 @@ class Shown:
     now: str
     here: str = ""
     answer_form: str = ""
+    list_form: str = ""
     board: str = ""
     does: str = ""
     aim: str = ""

@@ -24,6 +24,7 @@ Legend: # wall, . free, @ you{goal}"""
 ANSWER = (
     'Think briefly, then end with one line: four hash marks and a JSON list of moves, for example\n#### ["U", "R", "R"]'
 )
+LIST = 'a JSON list of moves, for example ["U", "R", "R"]'
 
 DID = {
     "none": "This is the first walk.",
@@ -80,6 +81,7 @@ def chat(state: State, walls: tuple[int, ...], goal: int | None) -> Shown:
         stable=RULES.format(cap=task.max_moves_per_call, goal="" if goal is None else ", G goal"),
         now="\n".join(lines),
         answer_form=ANSWER,
+        list_form=LIST,
         board="the grid",
         does="makes the walk",
         aim="towards the goal",

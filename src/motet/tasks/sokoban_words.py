@@ -20,6 +20,7 @@ Legend: # wall, . free, T target, B box, * box on a target, @ you, + you on a ta
 ANSWER = (
     'Think briefly, then end with one line: four hash marks and a JSON list of moves, for example\n#### ["U", "R", "R"]'
 )
+LIST = 'a JSON list of moves, for example ["U", "R", "R"]'
 
 DID = {
     "none": "This is the first walk.",
@@ -75,6 +76,7 @@ def chat(position: Position) -> Shown:
         stable=RULES.format(cap=task.max_moves_per_call),
         now="\n".join(lines),
         answer_form=ANSWER,
+        list_form=LIST,
         board="the room",
         does="makes the walk",
         aim="towards having every box on a target",

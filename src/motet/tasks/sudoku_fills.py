@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from dataclasses import dataclass
 from typing import Any
 
-MAX_LIST = 10_000
-"""A longer list, in characters, is not read."""
+from motet.tasks.plain_lists import outer_lists, plain_value
 
 _BLANKS = (0, None, "", "0", "_", ".", "?", "-")
 
@@ -48,52 +45,6 @@ def parse_fills(text: str, size: int) -> Fills:
     if "[" in scope:
         return Fills((), "the list of fills has no end")
     return _read_words(text, size)
-
-
-def outer_lists(text: str) -> list[str]:
-    """The balanced lists of a text that lie in no other list; a bracket that is never closed opens none.
-
-    >>> outer_lists("a [1, [2]] b [3] c [4")
-    ['[1, [2]]', '[3]']
-    """
-    found: list[str] = []
-    opened: list[int] = []
-    spans: list[tuple[int, int]] = []
-    for place, mark in enumerate(text):
-        if mark == "[":
-            opened.append(place)
-        elif mark == "]" and opened:
-            start = opened.pop()
-            while spans and spans[-1][0] > start:
-                spans.pop()
-            spans.append((start, place + 1))
-    for start, end in spans:
-        found.append(text[start:end])
-    return found
-
-
-def plain_value(text: str) -> Any:
-    """The plain value that a text spells as JSON or as a Python literal; raises ValueError for any other text.
-
-    >>> plain_value("[[1, null]]"), plain_value("[(1, 2), 'a']")
-    ([[1, None]], [(1, 2), 'a'])
-    """
-    if len(text) > MAX_LIST:
-        raise ValueError("the list is too long")
-    depth = deepest = 0
-    for mark in text:
-        depth += (mark in "[({") - (mark in "])}")
-        deepest = max(deepest, depth)
-    if deepest > 8:
-        raise ValueError("the list is nested too deeply")
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise ValueError("the list holds what is no plain value") from error
 
 
 def _read_list(text: str, size: int) -> Fills:

@@ -19,6 +19,11 @@ ANSWER = (
     "(0 for a cell you leave blank) or of the cells to fill:\n#### [[row, column, value], ...]"
 )
 
+LIST = (
+    "a JSON list, either of the rows of the whole grid (0 for a cell left blank) or of the cells to fill in, "
+    "[[row, column, value], ...]"
+)
+
 DID = {
     "none": "This is the first answer.",
     "ok": "The last answer was filled in as asked.",
@@ -64,6 +69,7 @@ def chat(board: Board) -> Shown:
         stable=RULES.format(size=task.size, high=high, wide=wide),
         now="\n".join(lines),
         answer_form=ANSWER,
+        list_form=LIST,
         board="the grid",
         does="fills in the cells",
         aim="towards the solution: fill in as many cells as you are sure of",

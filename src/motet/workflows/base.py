@@ -20,6 +20,7 @@ _ROLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BUILTIN = {
     "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
     "single": "motet.workflows.single:Single",
+    "tool_planner": "motet.workflows.tool_planner:ToolPlanner",
     "evaluator_optimizer": "motet.workflows.evaluator_optimizer:EvaluatorOptimizer",
     "voting": "motet.workflows.voting:Voting",
     "voting_majority": "motet.workflows.voting:VotingMajority",
