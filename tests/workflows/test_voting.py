@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from motet.credit.assign import rows
+from motet.credit.settings import preset
 from motet.errors import ConfigError
 from motet.tasks.arithmetic import ArithmeticTask
 from motet.tasks.jsonl import Question
@@ -143,3 +145,20 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ConfigError, match="voters is 1"):
         make_workflow("voting", voters=1)
     assert (make_workflow("voting", voters=5).roles["voter"], Voting.roles["voter"]) == (5, 3)
+
+
+def test_the_outcome_can_be_broadcast_to_whole_episodes(staged):
+    """Four episodes of one tree, right or wrong by their voter: each of its calls earns the outcome, in groups of 4."""
+    seen = []
+
+    def speaks(prompt, index):
+        seen.append(prompt)
+        return "8 2" if len(seen) % 3 == 1 else "7 2"
+
+    said = {"voter": speaks, "aggregator": ["1"]}
+    played = staged(Voting(voters=2), SUM, said, width=4, rule="independent")
+    credited = rows(played.episodes, preset("rllm_voting"))
+    outcomes = {episode.branch: episode.outcome.team for episode in played.episodes}
+    assert set(outcomes.values()) == {0.0, 1.0}
+    assert [round(row.reward) for row in credited.rows if row.role == "aggregator"] == [outcomes[b] for b in range(4)]
+    assert {len([r for r in credited.rows if r.group == row.group]) for row in credited.rows} == {4}
