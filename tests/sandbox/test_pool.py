@@ -42,9 +42,8 @@ def test_the_event_loop_goes_on_while_programs_run(sandbox: Sandbox):
 def test_waiting_for_a_turn_does_not_count_against_a_program(sandbox: Sandbox):
     nap = "import time; time.sleep(0.25)"
     with ThreadPoolExecutor(6) as threads:
-        found = list(threads.map(lambda _: sandbox.run(nap, limits=Limits(wall_s=1.2)), range(6)))
-    assert [ran.status for ran in found] == ["ok"] * 6
-    assert max(ran.seconds for ran in found) < 1.2
+        found = list(threads.map(lambda _: sandbox.run(nap, limits=Limits(wall_s=0.7)), range(6)))
+    assert [ran.status for ran in found] == ["ok"] * 6  # two at a time: the last two would be at 0.75 s
 
 
 def test_a_killed_keeper_is_replaced(sandbox: Sandbox):
