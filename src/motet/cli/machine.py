@@ -16,10 +16,11 @@ def recipes(
         bool, typer.Option("--keys", help="List every key a recipe can hold, with default and meaning.")
     ] = False,
 ) -> int:
-    """List the recipes that come with the package.
+    """List the recipes that come with the package, and the published reward mixes (`preset=NAME`).
 
     Example: motet recipes --keys
     """
+    from motet.config import PRESETS
     from motet.config import recipes as shipped
     from motet.config.describe import key_table
 
@@ -29,6 +30,9 @@ def recipes(
     found = shipped()
     for name, description in found.items():
         typer.echo(f"{name:<{max(map(len, found))}}  {description}")
+    typer.echo("\npresets: mixes of rewards as published, for any recipe (motet train plan_path preset=at_grpo)")
+    for name, preset in PRESETS.items():
+        typer.echo(f"{name:<{max(map(len, PRESETS))}}  {preset.meaning} ({preset.source})")
     return 0
 
 

@@ -50,8 +50,9 @@ def resolve(loaded: Loaded, roles: Mapping[str, int]) -> Settings:
 
 
 def settings_hash(settings: Settings) -> str:
-    """Sixteen hex digits over everything that can change a result: all settings but the run's name and description."""
-    data = settings.model_dump(mode="json", exclude={"name", "description"})
+    """Sixteen hex digits over everything that can change a result: all settings but the run's name and description, and
+    the preset's name: what the preset says stands in the settings."""
+    data = settings.model_dump(mode="json", exclude={"name", "description", "preset"})
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 

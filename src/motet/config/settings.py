@@ -226,6 +226,7 @@ class Settings(Section):
     threads: int = Field(
         0, ge=0, description="threads of torch; 0: the cores that are free at the start, resolved once per run"
     )
+    preset: str = Field("", description="published mix of rewards to start from, of those that `motet recipes` lists")
     tasks: list[TaskSettings] = Field(min_length=1, description="weighted task sets")
     workflow: WorkflowSettings = Field(description="who speaks when")
     cast: Literal["shared", "per_role", "per_slot"] | dict[str, str] = Field(
