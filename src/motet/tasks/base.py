@@ -34,6 +34,7 @@ BUILTIN = {
     "livecodebench_v6": "motet.tasks.code_sets:LiveCodeBenchV6",
     "deepcoder": "motet.tasks.code_sets:DeepCoder",
     "stdin_problems": "motet.tasks.code_sets:StdinProblems",
+    "mini_code": "motet.tasks.mini_code:MiniCode",
 }
 
 SOURCES = {

@@ -79,8 +79,9 @@ def expression_of(program: str) -> str | None:
     function, *rest = tree.body
     if rest and ast.unparse(rest[0]) != _PRINTS:
         return None
-    is_bare = isinstance(function, ast.FunctionDef) and not function.decorator_list and function.returns is None
-    if not is_bare or ast.unparse(function.args) != "x" or function.name != "f" or len(function.body) != 1:
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list or function.returns is not None:
+        return None
+    if ast.unparse(function.args) != "x" or function.name != "f" or len(function.body) != 1:
         return None
     (statement,) = function.body
     if not isinstance(statement, ast.Return) or statement.value is None:
