@@ -47,7 +47,7 @@ def max_calls(task: Game, debaters: int, rounds: int) -> int:
 
 
 def compact(role: str, values: Mapping[str, Any]) -> str:
-    """`STABLE role NOW PROPOSALS HERE`: a debater's own proposal comes last among them; all blank in the first round."""
+    """`STABLE role NOW PROPOSALS HERE`: a debater's own proposal comes last; in the first round all are blank."""
     shown = plain.shown_in("compact", values)
     told = [values["position"].tell(plan, "compact") for plan in values["plans"]]
     if "slot" in values:
