@@ -113,6 +113,7 @@ def test_cpu_time_decides_also_when_the_program_ended_before_anybody_looked(each
     assert each.run(work.format(0.501), limits=limits).status == "timeout"
 
 
+@pytest.mark.slow
 def test_a_busy_machine_changes_no_verdict(each: Sandbox):
     """Three busy loops for each processor: work of 0.7 s takes seconds, and neither limit counts those."""
     crowd = [

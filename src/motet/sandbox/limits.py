@@ -17,7 +17,7 @@ class Limits:
 
     `cpu_s`: seconds of processor time of the program, all threads together; each process that it starts is ended at
     about twice that. `wall_s`: seconds in which it may sleep or work; those in which it was ready to work and this
-    machine had no processor for it do not count, up to thirty times `wall_s`, so a busy machine changes no verdict.
+    machine had no processor for it do not count, up to 100 times `wall_s`, so a busy machine changes no verdict.
     `memory_mb`: address space of each process, interpreter included. `file_mb`: the size of one file. `output_kb`:
     standard output and error together, and each value a call returns. `tasks`: processes and threads together. `fork`:
     without it the program may start threads but no process, and `memory_mb` bounds the whole program; with it the bound

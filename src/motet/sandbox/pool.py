@@ -36,6 +36,10 @@ class NotBegun(SandboxError):
     """A cell ended before its program began, so that another one can be taken."""
 
 
+class KeeperGone(SandboxError):
+    """The keeper has ended, so that another one can be started."""
+
+
 class Cell:
     """This side of one cell: `leash` (the watchman: verdict, kill), `line` (the inhabitant), `out` and `err`."""
 
@@ -185,7 +189,7 @@ class Keeper:
         try:
             return Cell(self.control, backends.user_of(self._orders))
         except OSError as problem:
-            raise SandboxError(f"the keeper is gone: {problem}") from None
+            raise KeeperGone(f"the keeper is gone: {problem}", fix="is this machine out of memory?") from None
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -224,10 +228,9 @@ class Pool:
         """
         for left in range(self.warm, -1, -1):
             with self._lock:
-                keeper = self._living()
-                self._fill(keeper)
+                self._fill()
                 cell = self._cells.popleft()
-                self._fill(keeper)
+                self._fill()
             try:
                 cell.wait_ready()
                 if not cell.ended():
@@ -243,7 +246,7 @@ class Pool:
         """How many cells are ready now, after waiting until all are or the time is over."""
         deadline = time.monotonic() + within_s
         with self._lock:
-            self._fill(self._living())
+            self._fill()
             cells = list(self._cells)
         count = 0
         for cell in cells:
@@ -257,9 +260,18 @@ class Pool:
             if self._owner == os.getpid():
                 self._drop()
 
-    def _fill(self, keeper: Keeper) -> None:
-        while len(self._cells) < self.warm:
-            self._cells.append(keeper.order())
+    def _fill(self) -> None:
+        """Order cells until `warm` are there; from a new keeper where the old one ends meanwhile."""
+        for left in (2, 1, 0):
+            keeper = self._living()
+            try:
+                while len(self._cells) < self.warm:
+                    self._cells.append(keeper.order())
+                return
+            except KeeperGone:
+                self._drop()
+                if not left:
+                    raise
 
     def _living(self) -> Keeper:
         """The keeper; a new one if there is none, if it died, or if this is a forked copy of the process."""

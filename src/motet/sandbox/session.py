@@ -19,7 +19,7 @@ from motet.sandbox.pool import Cell, NotBegun, waited_s
 _PATIENCE_S = 60.0
 """How long the sandbox's own steps (a program begins, a cell ends) may take before it counts as failed."""
 
-_MOST_WAITING = 30.0
+_MOST_WAITING = 100.0
 """How many times its wall time a program may spend waiting for a processor."""
 
 OnMessage = Callable[[bytes], None]
