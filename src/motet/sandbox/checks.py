@@ -17,10 +17,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, Protocol
 
 from motet.errors import SandboxError
+from motet.sandbox.cells import Cell
 from motet.sandbox.inside import frames, plain
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
-from motet.sandbox.pool import Cell
 from motet.sandbox.session import Watch, Watched, begun, judge
 
 

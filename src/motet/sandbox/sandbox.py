@@ -14,10 +14,11 @@ from typing import Any
 
 from motet.errors import SandboxError
 from motet.sandbox.backends import BackendName, counts_processes
+from motet.sandbox.cells import Cell
 from motet.sandbox.checks import Test, TestResult, run_tests
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
-from motet.sandbox.pool import Cell, Pool
+from motet.sandbox.pool import Pool
 from motet.sandbox.session import Watch, Watched, begun, judge
 
 

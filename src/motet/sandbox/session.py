@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from motet.errors import SandboxError
+from motet.sandbox.cells import Cell, NotBegun, waited_s
 from motet.sandbox.inside.frames import FrameError, Frames, FrameTooLong, frame, parse
 from motet.sandbox.limits import Limits, Ran, Status
-from motet.sandbox.pool import Cell, NotBegun, waited_s
 
 _PATIENCE_S = 60.0
 """How long the sandbox's own steps (a program begins, a cell ends) may take before it counts as failed."""
