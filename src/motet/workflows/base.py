@@ -21,6 +21,7 @@ BUILTIN = {
     "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
     "single": "motet.workflows.single:Single",
     "tool_planner": "motet.workflows.tool_planner:ToolPlanner",
+    "coder_tester": "motet.workflows.coder_tester:CoderTester",
     "evaluator_optimizer": "motet.workflows.evaluator_optimizer:EvaluatorOptimizer",
     "voting": "motet.workflows.voting:Voting",
     "voting_majority": "motet.workflows.voting:VotingMajority",
