@@ -93,19 +93,28 @@ def draw_inputs(
     """Inputs to show and inputs to keep, all different; or None where no draw tells the function from its family."""
     for _ in range(_TRIES):
         shown = draw_some(function, num_shown, rng, [])
-        if shown and not any(
-            agree(other, shown, _values(function, shown)) for other in family if other is not function
-        ):
+        if shown and _is_alone(function, family, shown):
             hidden = draw_some(function, NUM_HIDDEN, rng, shown)
-            if hidden and _is_alone(function, shown + hidden):
+            if hidden and _is_alone(function, _alike(function.takes_list), shown + hidden):
                 return shown, hidden
     return None
 
 
-def _is_alone(function: Function, inputs: list[Any]) -> bool:
-    """Whether no other function, of whatever family and split, has the same values on these inputs."""
-    values = _values(function, inputs)
-    return not any(agree(other, inputs, values) for other in _alike(function.takes_list) if other is not function)
+def _is_alone(function: Function, others: tuple[Function, ...], inputs: list[Any]) -> bool:
+    """Whether none of `others` has the same values on these inputs."""
+    values, tables = [function.on(x) for x in inputs], _tables()
+    if function.takes_list:
+        return not any(agree(other, inputs, values) for other in others if other is not function)
+    pairs = list(zip(inputs, values))
+    return not any(
+        all(tables[id(other)][x] == value for x, value in pairs) for other in others if other is not function
+    )
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[int, tuple[int, ...]]:
+    """The values of every function of a number (by its `id()`: there is one of each) on all inputs that tasks have."""
+    return {id(function): tuple(map(function.on, range(MAX_INPUT + 1))) for function in _alike(False)}
 
 
 @lru_cache(maxsize=2)
@@ -136,10 +145,6 @@ def is_said(value: Any) -> bool:
     """Whether the tiny models have words for a value."""
     items = value if isinstance(value, list) else [value]
     return all(isinstance(item, int) and 0 <= item <= MAX_VALUE for item in items)
-
-
-def _values(function: Function, inputs: list[Any]) -> list[Any]:
-    return [function.on(x) for x in inputs]
 
 
 def make_task(name: str, function: Function, inputs: tuple[list[Any], list[Any]], told: bool) -> CodeTask:
