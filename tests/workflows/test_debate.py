@@ -6,6 +6,7 @@ import pytest
 
 from motet.errors import ConfigError
 from motet.tasks.arithmetic import ArithmeticTask
+from motet.tasks.plan_path import PlanPath
 from motet.testing.check_workflow import check_workflow
 from motet.workflows.base import make_workflow
 from motet.workflows.debate import Debate
@@ -86,4 +87,12 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ConfigError, match="rounds is 0"):
         make_workflow("debate", rounds=0)
     assert make_workflow("debate", debaters=3, rounds=2).max_calls(SUM) == 7
-    assert "is not" in Debate().fits(object())
+    assert Debate().fits(object()) == "Debate plays tasks that are Game or Answerable; object is neither"
+
+
+def test_a_game_is_debated_turn_by_turn_and_the_judge_moves(staged):
+    task = PlanPath(min_distance=5).task("train", 0)
+    played = staged(Debate(), task, {"debater": ["U"], "judge": ["D"]})
+    assert set(played.prompts) == {"debater", "judge"} and Debate().fits(task) is None
+    assert len(played.prompts["debater"]) == 4 * len(played.prompts["judge"]) and played.outcome is not None
+    assert len(played.calls) <= Debate().max_calls(task) == 5 * task.max_turns
