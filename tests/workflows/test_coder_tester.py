@@ -205,7 +205,7 @@ def test_case_15_hostile_programs_are_contained_on_the_way_through_the_workflow(
     monkeypatch.setenv("MOTET_TEST_SECRET", "hunter2-of-case-15")
     own = os.getpid()
     said = {"coder": [code(HOSTILE[name])], "tester": [case("7", "7")]}
-    played = staged(CoderTester(max_turns=2), replace(ECHO, time_limit_s=0.3), said, dialect="chat")
+    played = staged(CoderTester(max_turns=1), replace(ECHO, time_limit_s=0.2), said, dialect="chat")
     assert (played.outcome.success, played.outcome.team) == (False, 0.0)
     assert "hunter2" not in str(played.prompts) + str(played.episodes)
     assert os.getpid() == own and shared().run("print(1)").stdout == "1\n"

@@ -42,6 +42,7 @@ class ToolPlanner(Workflow):
             raise ConfigError(f"language is {self.language!r}", where=where, fix="set language to python or words")
         if not 0.0 < self.program_s <= 600.0:
             raise ConfigError(f"program_s is {self.program_s!r}", where=where, fix="set program_s between 0 and 600")
+        vars(self)["runs_programs"] = self.language == "python"
 
     async def run(self, task: Game, cast: Any) -> Outcome:
         position = task.start()
