@@ -11,7 +11,7 @@ import yaml
 from motet.cli.app import app, explained, run
 from motet.errors import ConfigError, MotetError
 
-COMMANDS = ("train", "eval", "play", "report", "recipes", "doctor", "bench", "sft", "base")
+COMMANDS = ("train", "eval", "play", "report", "recipes", "doctor", "bench", "matrix", "sft", "base")
 
 
 def test_every_command_helps_with_an_example(capsys):
