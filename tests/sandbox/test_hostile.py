@@ -39,8 +39,8 @@ def descendants(pid: int) -> int:
 
 
 def settled(sandbox: Sandbox, wanted: int) -> int:
-    """The number of processes of the sandbox, once it is down to `wanted` or two seconds have passed."""
-    deadline = time.monotonic() + 2
+    """The number of processes of the sandbox, once it is down to `wanted` or a minute has passed."""
+    deadline = time.monotonic() + 60
     while (count := descendants(os.getpid())) > wanted and time.monotonic() < deadline:
         time.sleep(0.02)
     return count

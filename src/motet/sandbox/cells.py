@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import select
@@ -59,8 +58,26 @@ class Cell:
 
     def waited_s(self) -> float:
         """Seconds in which the inhabitant was ready to work and no processor was free: the most of any thread."""
-        threads = glob.iglob(f"/proc/{self.pid}/task/*") if self.pid else ()
-        return max(map(waited_s, threads), default=0.0)
+        folder = f"/proc/{self.pid}/task"
+        try:
+            threads = os.listdir(folder) if self.pid else []
+        except OSError:  # it has ended
+            return 0.0
+        return max((waited_s(f"{folder}/{thread}") for thread in threads), default=0.0)
+
+    def ready_to_run(self) -> set[tuple[str, str]]:
+        """Its threads that could work now, each with the time it has run. One that is the same a moment later waits for
+        a processor at this moment, which the kernel counts only when it gets one."""
+        found = set()
+        folder = f"/proc/{self.pid}/task"
+        try:
+            for thread in os.listdir(folder) if self.pid else []:
+                with open(f"{folder}/{thread}/stat") as stat, open(f"{folder}/{thread}/schedstat") as times:
+                    if stat.read().rsplit(")", 1)[1].split()[0] == "R":
+                        found.add((thread, times.read().split()[0]))
+        except (OSError, IndexError):  # it is ending, or the kernel does not tell
+            return found
+        return found
 
     def gone(self) -> bool:
         """Whether the inhabitant has ended, though its watchman may have had no time yet to say so."""

@@ -170,7 +170,7 @@ class _Conversation:
                 self._ask()
         elif self._asked:
             self._asked = b""
-            self.tester.say(body, self.watch.left_s)
+            self.tester.say(body, self.watch.late)
 
     def _from_tester(self, body: bytes) -> None:
         message = frames.parse(body)
@@ -192,7 +192,7 @@ class _Conversation:
                 self._ask()
 
     def _ask(self) -> None:
-        self.program.say(self._asked, self.watch.left_s)
+        self.program.say(self._asked, self.watch.late)
 
     def _program_silent(self) -> None:
         """The program answers no more. That matters only to a tester that waits for an answer, or will ask again."""

@@ -22,6 +22,9 @@ _PATIENCE_S = 60.0
 _MOST_WAITING = 100.0
 """How many times its wall time a program may spend waiting for a processor."""
 
+_LOOK_S, _GRANT_S = 0.03, 0.25
+"""A thread that has not run between two looks waits; one that runs is seen to do so at every tick of the kernel."""
+
 OnMessage = Callable[[bytes], None]
 
 
@@ -98,15 +101,15 @@ class Watched:
             self.on_silence()
         return bool(data)
 
-    def say(self, body: bytes, left_s: Callable[[], float]) -> None:
-        """Pass a message on to the cell. One that does not listen while time is left is ended as `timeout`."""
+    def say(self, body: bytes, late: Callable[[], bool]) -> None:
+        """Pass a message on to the cell. One that does not listen until it is `late` is ended as `timeout`."""
         data = memoryview(frame(body))
+        self.cell.line.settimeout(_GRANT_S)
         while data:
-            self.cell.line.settimeout(max(left_s(), 0.01))
             try:
                 data = data[self.cell.line.send(data) :]
             except TimeoutError:
-                if left_s() <= 0:
+                if late():
                     return self.end("timeout")
             except OSError:  # it has ended; its watchman will say how
                 return
@@ -118,7 +121,8 @@ class Watched:
         except OSError:
             data = b""
         if not data:
-            raise SandboxError("a cell's watchman ended without a word")
+            kind = SandboxError if self.running else NotBegun
+            raise kind("a cell's watchman ended without a word")
         for message in self._leash.feed(data):
             self.verdict, self.ended = message, now
 
@@ -145,7 +149,11 @@ class Watch:
         left = self._deadline - time.monotonic()
         if left > 0 or not self._most:
             return left
-        return left + min(max(self._waiting() - self._waited, 0.0), self._most)
+        return left + max(min(self._waiting() - self._waited, self._most), 0.0)
+
+    def late(self) -> bool:
+        """Whether the time is over, also that spent waiting until now."""
+        return self.left_s() <= 0 and not self._starved()
 
     def extend(self) -> None:
         """Give the cells `wall_s` seconds from now."""
@@ -154,6 +162,19 @@ class Watch:
 
     def _waiting(self) -> float:
         return waited_s("/proc/thread-self") + sum(one.cell.waited_s() for one in self._watched)
+
+    def _starved(self) -> bool:
+        """Whether a cell waits for a processor at this moment; then all get a little more time."""
+        living = [one for one in self._watched if one.verdict is None]
+        before = [one.cell.ready_to_run() for one in living]
+        if self._most <= 0 or not any(before):
+            return False
+        time.sleep(_LOOK_S)
+        if not any(threads & one.cell.ready_to_run() for one, threads in zip(living, before)):
+            return False
+        self._deadline += _GRANT_S
+        self._most -= _GRANT_S
+        return True
 
     def until_ended(self) -> None:
         """Return when every cell has ended. Raises `SandboxError` if a watchman vanishes or cannot end its cell."""
@@ -168,6 +189,8 @@ class Watch:
                 continue
             if overdue is not None:
                 raise SandboxError("a cell could not be ended")
+            if self._starved():
+                continue
             overdue = time.monotonic() + _PATIENCE_S
             for one in self._watched:
                 if one.verdict is None and not one.cell.gone():
