@@ -105,6 +105,9 @@ class Position(Protocol):
     def show(self, dialect: Dialect, *, part: Part = "move", view: str = "full") -> Shown:
         """What a role that does `part` sees of it."""
 
+    def draw(self) -> str:
+        """A picture in letters, one line per row, for people."""
+
     def tell(self, moves: Any, dialect: Dialect) -> str:
         """`moves` as they were said, for another role to read: in compact always as many words, in chat what completes
         "proposes ...".

@@ -126,6 +126,11 @@ class State:
         words = plan_path_words.compact if dialect == "compact" else plan_path_words.chat
         return words(self, *self._seen(part, view))
 
+    def draw(self) -> str:
+        from motet.tasks.plan_path_drawing import draw_grid
+
+        return draw_grid(self)
+
     def tell(self, moves: Moves, dialect: Dialect) -> str:
         from motet.tasks import plan_path_words
 

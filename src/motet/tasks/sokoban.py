@@ -128,6 +128,11 @@ class Position:
 
         return sokoban_words.compact(self) if dialect == "compact" else sokoban_words.chat(self)
 
+    def draw(self) -> str:
+        from motet.tasks import sokoban_words
+
+        return sokoban_words.draw_room(self)
+
     def tell(self, moves: Moves, dialect: Dialect) -> str:
         from motet.tasks import sokoban_words
 

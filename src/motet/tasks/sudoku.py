@@ -113,6 +113,11 @@ class Board:
 
         return sudoku_words.compact(self) if dialect == "compact" else sudoku_words.chat(self)
 
+    def draw(self) -> str:
+        from motet.tasks import sudoku_words
+
+        return sudoku_words.draw_board(self)
+
     def tell(self, moves: Fills, dialect: Dialect) -> str:
         from motet.tasks import sudoku_words
 
