@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from motet.errors import TaskError
 from motet.types import Reward
 
 Dialect = Literal["chat", "compact"]
@@ -135,3 +136,14 @@ def number_word(number: int) -> str:
     ('n7', 'n63')
     """
     return f"n{max(0, min(number, MAX_NUMBER))}"
+
+
+def check_place(task_set: Any, split: str, index: int) -> None:
+    """Raise `TaskError` for a split or an index that a set with endless or counted splits does not have."""
+    if split not in task_set.splits:
+        known = ", ".join(task_set.splits)
+        raise TaskError(f"no split {split!r}", where={"task_set": task_set.name}, fix=f"one of {known}")
+    limit = task_set.size(split)
+    if index < 0 or (limit is not None and index >= limit):
+        where: dict[str, object] = {"task_set": task_set.name, "split": split}
+        raise TaskError(f"no task {index}", where=where, fix=f"0 <= index < {limit or 'any'}")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.finding import refuse_unknown, refuse_wrong_type
-from motet.tasks.games import Dialect, Part, Shown
+from motet.tasks.games import Dialect, Part, Shown, check_place
 from motet.tasks.plan_path_grid import SPLIT_BUCKETS, distances, moved_to, number_of, split_of
 from motet.tasks.plan_path_moves import Moves, parse_moves
 from motet.types import Reward
@@ -256,15 +256,7 @@ class PlanPath:
 
     def task(self, split: str, index: int) -> PlanPathTask:
         """The task at `index` of `split`."""
-        if split not in SPLIT_BUCKETS:
-            raise TaskError(
-                f"no split {split!r}", where={"task_set": self.name}, fix=f"one of {', '.join(SPLIT_BUCKETS)}"
-            )
-        limit = self.size(split)
-        if index < 0 or (limit is not None and index >= limit):
-            raise TaskError(
-                f"no task {index}", where={"task_set": self.name, "split": split}, fix=f"0 <= index < {limit or 'any'}"
-            )
+        check_place(self, split, index)
         opts = self.settings
         longest = opts.max_turns * opts.max_moves_per_call
         drawn_by = (opts.size, self.num_walls, opts.min_distance, longest, opts.seed)

@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.finding import refuse_unknown, refuse_wrong_type
-from motet.tasks.games import Dialect, Part, Shown
+from motet.tasks.games import Dialect, Part, Shown, check_place
 from motet.tasks.plan_path_grid import SPLIT_BUCKETS, number_of
 from motet.tasks.plan_path_moves import Moves
 from motet.tasks.sokoban_moves import parse_pushes
 from motet.tasks.sokoban_rooms import Boxes, Room, Stand, Table, made_table, stepped, table_of
-from motet.tasks.sudoku import check_place
 from motet.types import Reward
 
 Last = Literal["none", "ok", "bump", "empty"]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.finding import refuse_unknown, refuse_wrong_type
-from motet.tasks.games import Dialect, Part, Shown
+from motet.tasks.games import Dialect, Part, Shown, check_place
 from motet.tasks.plan_path_grid import SPLIT_BUCKETS, number_of
 from motet.tasks.sudoku_fills import Fills, parse_fills
 from motet.tasks.sudoku_grids import BOXES, Grid, conflicts, dig, draw_solved
@@ -245,14 +245,3 @@ class Sudoku:
             where={"task_set": self.name, "size": opts.size, "clues": clues},
             fix="raise clues",
         )
-
-
-def check_place(task_set: Any, split: str, index: int) -> None:
-    """Raise `TaskError` for a split or an index that a set with endless or counted splits does not have."""
-    if split not in task_set.splits:
-        known = ", ".join(task_set.splits)
-        raise TaskError(f"no split {split!r}", where={"task_set": task_set.name}, fix=f"one of {known}")
-    limit = task_set.size(split)
-    if index < 0 or (limit is not None and index >= limit):
-        where: dict[str, object] = {"task_set": task_set.name, "split": split}
-        raise TaskError(f"no task {index}", where=where, fix=f"0 <= index < {limit or 'any'}")
