@@ -34,9 +34,9 @@ def episode(error=None):
     return Episode("set", "t", "train", "train", 0, 0, 0, (), outcome, error=error)
 
 
-def test_there_are_twelve_cells_of_games_six_of_maths_and_five_of_code():
+def test_there_are_twelve_cells_of_games_seven_of_maths_and_five_of_code():
     kinds = [one.kind for one in cells()]
-    assert (kinds.count("games"), kinds.count("maths"), kinds.count("code")) == (12, 6, 5)
+    assert (kinds.count("games"), kinds.count("maths"), kinds.count("code")) == (12, 7, 5)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_a_cell_or_tier_that_does_not_exist_is_refused_with_the_nearest():
 def test_a_cell_holds_where_nothing_failed_and_every_role_has_an_unequal_group():
     assert problems_of([episode()], {"a": role(), "b": role()}) == []
     assert problems_of([episode()], {"a": role(), "b": role(unequal=0)}) == ["b: 4 groups, all equal"]
+    assert problems_of([episode()], {"b": role(unequal=0)}, {"b": "says nothing readable"}) == []
     assert problems_of([episode()], {"a": role(groups=0, unequal=0)}) == ["a: never spoke"]
     assert problems_of([episode(), episode("boom")], {"a": role()}) == ["1 of 2 episodes failed, the first by: boom"]
 
@@ -71,6 +72,7 @@ def test_a_cell_holds_where_nothing_failed_and_every_role_has_an_unequal_group()
         ({"accepts": False}, True),
         ({"accepts": None}, False),
         ({"program": None, "actions": "#### ['U']"}, False),
+        ({"case": None}, False),
         ({"actions": "c01"}, True),
         ({"actions": ""}, False),
         ({"form": 0.5, "index": 1}, True),

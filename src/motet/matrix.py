@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from motet.build import Prepared, prepare
@@ -33,7 +34,7 @@ ITERATIONS = 2
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "games": (("plan_path", "sudoku", "sokoban"), GAMES),
-    "maths": (("arithmetic",), tuple(name for name in ANSWERS if name != "voting_majority")),
+    "maths": (("arithmetic",), ANSWERS),
     "code": (("mini_code",), PROGRAMS),
 }
 """Kind of task -> the task sets that stand for it, and the workflows that are made for it."""
@@ -42,22 +43,32 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 @dataclass(frozen=True, slots=True)
 class Tier:
     """One way to run all cells: a model, and settings of a recipe. `tasks`, `workflows`: settings of single ones;
-    `roles`: of a role wherever it occurs."""
+    `sampling`, `max_tokens`: of a kind of task; `silent`: roles that this model cannot be expected to say anything
+    readable for, and why. Where such a role has equal groups alone, the cell holds and tells so.
+    """
 
     model: str
     settings: Mapping[str, Any]
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     workflows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_tokens: Mapping[str, int] = field(default_factory=dict)
+    sampling: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
 
 
 TIERS: Mapping[str, Tier] = {
     "smoke": Tier(
         "tiny-s:random",
-        {"sampling": {"width": 64, "trees": 4}, "policy": {"kind": "full"}},
+        {"policy": {"kind": "full"}},
         tasks={"plan_path": {"size": 6, "min_distance": 3}},
-        workflows={"tool_planner": {"language": "words"}},
+        workflows={"tool_planner": {"language": "words"}, "reasoner_tool": {"max_turns": 2}},
         max_tokens={"games": 4, "maths": 2, "code": 2},
+        sampling={
+            "games": {"width": 64, "trees": 4},
+            "maths": {"width": 96, "trees": 8},
+            "code": {"width": 96, "trees": 8},
+        },
+        silent={"tester": "a test is three words in a row, which random weights do not say in ten thousand answers"},
     ),
     "chat": Tier(
         "smollm2",
@@ -109,7 +120,7 @@ class RoleFound:
 
 @dataclass(frozen=True, slots=True)
 class CellFound:
-    """What became of a cell. `problems` is empty where it holds."""
+    """What became of a cell. `problems` is empty where it holds; `notes` is what must be said even so."""
 
     kind: str
     tasks: str
@@ -119,6 +130,7 @@ class CellFound:
     failed: int
     seconds: float
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -150,7 +162,7 @@ def cells(only: Sequence[str] = ()) -> list[Cell]:
 
 def recipe(cell: Cell, tier: Tier, seed: int = 0) -> dict[str, Any]:
     """The recipe that a cell is run by: two iterations, no evaluation, failures counted and not raised."""
-    sampling = {**tier.settings.get("sampling", {}), "max_failed_frac": 0.99}
+    sampling = {**tier.settings.get("sampling", {}), **tier.sampling.get(cell.kind, {}), "max_failed_frac": 0.99}
     return {
         **tier.settings,
         "name": f"{cell.tasks}-{cell.workflow}",
@@ -182,7 +194,7 @@ def run_cell(cell: Cell, tier: Tier, *, seed: int = 0, made: dict[str, TaskSet] 
         with tempfile.TemporaryDirectory(prefix="motet-matrix-") as scratch:
             episodes = read_episodes(start(prepared, runs=Path(scratch)).folder.episodes)
         roles = roles_found(prepared, episodes)
-        problems = problems_of(episodes, roles)
+        problems = problems_of(episodes, roles, tier.silent)
     except MotetError as error:
         problems = [f"{type(error).__name__}: {error}"]
     return CellFound(
@@ -192,6 +204,9 @@ def run_cell(cell: Cell, tier: Tier, *, seed: int = 0, made: dict[str, TaskSet] 
         failed=sum(episode.error is not None for episode in episodes),
         seconds=round(time.perf_counter() - begun, 2),
         problems=tuple(problems),
+        notes=tuple(
+            f"{name}: {tier.silent[name]}" for name in roles if name in tier.silent and not roles[name].unequal
+        ),
     )
 
 
@@ -231,7 +246,9 @@ def roles_found(prepared: Prepared, episodes: Sequence[Episode]) -> dict[str, Ro
     return found
 
 
-def problems_of(episodes: Sequence[Episode], roles: Mapping[str, RoleFound]) -> list[str]:
+def problems_of(
+    episodes: Sequence[Episode], roles: Mapping[str, RoleFound], silent: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """Why a cell does not hold; empty where it does.
 
     >>> problems_of([], {"solver": RoleFound(4, 0, 0, 0, 1.0, (0.0, 0.0), (0.5, 0.5))})
@@ -243,7 +260,7 @@ def problems_of(episodes: Sequence[Episode], roles: Mapping[str, RoleFound]) -> 
     for name, role in roles.items():
         if not role.groups:
             problems.append(f"{name}: never spoke")
-        elif not role.unequal:
+        elif not role.unequal and name not in silent:
             problems.append(f"{name}: {role.groups} groups, all equal")
     return problems
 
@@ -254,7 +271,7 @@ def is_read(notes: Any) -> bool | None:
     | notes hold | read where |
     |---|---|
     | `failure` (moves) | it is None |
-    | `answer`, `accepts`, `program`, `actions` (the first there is) | it is something |
+    | `answer`, `accepts`, `case`, `program`, `actions` (the first there is) | it is something |
     | `form` (a choice) | it is above 0 |
 
     >>> [is_read(notes) for notes in ({"failure": None}, {"answer": None}, {"accepts": False}, {"form": 0.0}, None)]
@@ -264,7 +281,7 @@ def is_read(notes: Any) -> bool | None:
         return None
     if "failure" in notes:
         return notes["failure"] is None
-    for key in ("answer", "accepts", "program", "actions"):
+    for key in ("answer", "accepts", "case", "program", "actions"):
         if key in notes:
             return notes[key] is not None and notes[key] != ""
     form = notes.get("form")

@@ -15,8 +15,10 @@ from motet.workflows.fitting import players
 
 PAGE = Path(__file__).parents[2] / "docs" / "workflows.md"
 TASK_SETS = [name for sets, _ in KINDS.values() for name in sets]
-INSIDE = {(cell.tasks, cell.workflow) for cell in cells()} | {("arithmetic", "voting_majority")}
-OUTSIDE = sorted((tasks, workflow) for tasks in TASK_SETS for workflow in BUILTIN if (tasks, workflow) not in INSIDE)
+INSIDE = {(cell.tasks, cell.workflow) for cell in cells()}
+BESIDE = {("mini_code", "debate"), ("mini_code", "voting_majority")}
+"""Not recommended for programs, and yet they play them: a program is an answer that can be checked."""
+OUTSIDE = sorted({(tasks, workflow) for tasks in TASK_SETS for workflow in BUILTIN} - INSIDE - BESIDE)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def test_the_cells_are_those_of_the_documentation():
     assert table == [list(workflows) for _, workflows in KINDS.values()]
 
 
-@pytest.mark.parametrize(("tasks", "workflow"), sorted(pair for pair in INSIDE if pair[1] in BUILTIN))
+@pytest.mark.parametrize(("tasks", "workflow"), sorted(INSIDE | BESIDE))
 def test_a_cell_of_the_table_fits(first_task, tasks, workflow):
     assert make_workflow(workflow).fits(first_task[tasks]) is None
 
