@@ -125,8 +125,8 @@ def rollout_metrics(episodes: Sequence[Episode]) -> Metrics:
     """What was collected: success, failures, cost, and per role the rewards, lengths, cut answers and cut prompts.
 
     Success is over episodes that ended with an outcome; `rollout/failed_frac` is over all. Rewards are means over all
-    candidates that have one, winners and losers alike; a role without any has no such key. Several task sets have numbers of
-    their own beside those of all.
+    candidates that have one, winners and losers alike; a role without any has no such key. Several task sets have
+    numbers of their own beside those of all.
     """
     ended = [episode.outcome for episode in episodes if episode.outcome is not None and episode.error is None]
     by_role: dict[str, list[Call]] = {}
