@@ -29,8 +29,8 @@ from motet.config import load
 from motet.evaluate.statistics import wilson
 from motet.policies import tiny
 from motet.policies.models import load as load_model
-from motet.policies.played_bases import PERFECT, PLAYED, Course, Play, PlayedBase, lessons_of
-from motet.policies.played_lessons import Manner, PlayedCast, Shown, Stock, learn, tiny_voice
+from motet.policies.played_bases import PERFECT, PLAYED, Course, Play, PlayedBase, lessons_of, stock_of
+from motet.policies.played_lessons import Manner, PlayedCast, Shown, learn, tiny_voice
 from motet.policies.tiny_net import initial_weights
 from motet.policies.warm_start import save
 from motet.session import start
@@ -55,13 +55,13 @@ def supervise(prepared: Prepared, seconds: float, seed: int, out: Path) -> int:
     lessons = lessons_of(own, course, 1000 + seed)
     begun = time.monotonic()
     trial = {name: weight.clone() for name, weight in weights.items()}
-    learn(trial, size, Stock(lessons, course.batch, seed), steps=TIMED_STEPS, lr=LR)
+    learn(trial, size, stock_of(course, lessons, seed), steps=TIMED_STEPS, lr=LR)
     steps = max(1, round(seconds * TIMED_STEPS / (time.monotonic() - begun)))
     until = time.monotonic() + seconds
     done = learn(
         weights,
         size,
-        Stock(lessons, course.batch, seed),
+        stock_of(course, lessons, seed),
         steps=steps,
         lr=LR,
         until=lambda: time.monotonic() >= until,

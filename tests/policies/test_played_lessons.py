@@ -95,27 +95,38 @@ def test_a_first_turn_of_programs_is_that_of_the_workflow() -> None:
 def test_a_stock_gives_every_lesson_once_before_any_twice() -> None:
     lessons = [Shown("a", (1, 2), (index,)) for index in range(8)]
     stock = Stock(lessons, 4, seed=0)
-    assert Counter(stock.draw() + stock.draw()) == Counter(lessons)
-    assert Counter(stock.draw() + stock.draw()) == Counter(lessons)
+    for _ in range(2):
+        assert Counter(lesson for sheet in stock.draw() + stock.draw() for lesson in sheet) == Counter(lessons)
 
 
 def test_a_batch_has_prompts_of_one_length_and_roles_in_their_shares() -> None:
     lessons = [Shown(role, (1,) * length, (5,)) for role in "ab" for length in (2, 3) for _ in range(4)]
     stock = Stock(lessons, 2, seed=0, share={"a": 3.0})
-    drawn = [stock.draw() for _ in range(400)]
+    drawn = [[lesson for sheet in stock.draw() for lesson in sheet] for _ in range(400)]
     assert all(len({(one.role, len(one.prompt_ids)) for one in batch}) == 1 for batch in drawn)
     assert 0.65 < sum(batch[0].role == "a" for batch in drawn) / 400 < 0.85
+
+
+def test_roles_that_are_shown_the_same_share_a_sheet() -> None:
+    coder, tester, other = (
+        Shown("coder", (7, 8, 1), (5,)),
+        Shown("tester", (7, 8, 2), (6,)),
+        Shown("coder", (9, 9, 1), ()),
+    )
+    stock = Stock([coder, tester, other, coder], 1, seed=0, shared=True)
+    assert {stock.draw()[0] for _ in range(40)} == {(coder, tester), (other,)}
 
 
 def test_the_loss_of_a_batch_is_the_mean_over_the_words_of_its_answers() -> None:
     size = tiny.size_of("tiny-s")
     net = TinyNet(size, initial_weights(size, 0))
-    lessons = [Shown("a", (4, 5), (6, 1)), Shown("a", (7, 8), (9, 10, 1))]
-    prefix, tails, targets, mask = batch_of(lessons)
+    one, two, three = Shown("a", (4, 5), (6, 1)), Shown("a", (7, 8), (9, 10, 1)), Shown("b", (4, 11), (2, 1))
+    prefix, tails, targets, mask = batch_of([(one,), (two,)])
     assert (prefix.tolist(), tails.tolist()) == ([[4], [7]], [[[5, 6, 1]], [[8, 9, 10]]])
-    assert (targets.tolist(), mask.tolist()) == ([[6, 1, 0], [9, 10, 1]], [[1, 1, 0], [1, 1, 1]])
-    apart = [float(answer_loss(net, [one])) for one in lessons]
-    assert float(answer_loss(net, lessons)) == pytest.approx((2 * apart[0] + 3 * apart[1]) / 5, abs=1e-5)
+    assert (targets.tolist(), mask.tolist()) == ([[[6, 1, 0]], [[9, 10, 1]]], [[[1, 1, 0]], [[1, 1, 1]]])
+    apart = [float(answer_loss(net, [(lesson,)])) for lesson in (one, two, three)]
+    assert float(answer_loss(net, [(one,), (two,)])) == pytest.approx((2 * apart[0] + 3 * apart[1]) / 5, abs=1e-5)
+    assert float(answer_loss(net, [(one, three)])) == pytest.approx((apart[0] + apart[2]) / 2, abs=1e-5)
 
 
 def test_a_build_depends_on_its_seed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -42,7 +42,8 @@ class Play:
 class Course:
     """`steps` optimiser steps of `batch` lessons each, out of episodes by demonstrators of one manner.
 
-    `share`: how often a batch is of a role, relative to the others, 1 where it is not named.
+    `share`: how often a batch is of a role, relative to the others, 1 where it is not named. `shared`: roles that are
+    shown the same stand in one row of a batch, which then holds `batch` prompts with all their answers.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Course:
     batch: int = 128
     said: Mapping[str, Kinds] = field(default_factory=lambda: MIXED)
     share: Mapping[str, float] = field(default_factory=dict)
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,12 @@ _WEAK_SUMS: Mapping[str, Kinds] = {
     "evaluator": (0.35, 0.35, 0.3),
 }
 _GRIDS = (
-    Play("single", 4000, tasks={"clues": 6}),
-    Play("single", 1500, tasks={"clues": 8}),
-    Play("single", 1500, tasks={"clues": 11}),
+    Play("planner_executor", 2500, tasks={"clues": 6}),
+    Play("single", 2000, tasks={"clues": 6}),
+    Play("single", 1000, tasks={"clues": 8}),
+    Play("single", 1000, tasks={"clues": 11}),
 )
-_FEW_GRIDS = (Play("single", 1500, tasks={"clues": 6}),)
+_FEW_GRIDS = (Play("planner_executor", 1000, tasks={"clues": 6}), Play("single", 500, tasks={"clues": 6}))
 _QUICK = "motet.policies.played_programs"
 _FIRST = Play(f"{_QUICK}:FirstTurn", 16000, source=f"{_QUICK}:QuickPrograms")
 _LATER = Play("coder_tester", 500)
@@ -100,15 +103,23 @@ PLAYED: dict[str, PlayedBase] = {
         "tiny-s",
         "sudoku",
         (
-            Course("skill", PERFECT, _GRIDS, 450, 5e-3, batch=96),
-            Course("blur", {"*": (0.15, 0.6, 0.25)}, _FEW_GRIDS, 100, 1e-3, batch=96),
+            Course("skill", PERFECT, _GRIDS, 520, 5e-3, batch=96),
+            Course("blur", {"*": (0.15, 0.6, 0.25)}, _FEW_GRIDS, 80, 1e-3, batch=96),
+        ),
+    ),
+    "tiny-s-sokoban": PlayedBase(
+        "tiny-s",
+        "sokoban",
+        (
+            Course("skill", PERFECT, (Play("single", 7000),), 1000, 5e-3),
+            Course("blur", {"*": (0.15, 0.6, 0.25)}, (Play("single", 1500),), 80, 1e-3),
         ),
     ),
     "tiny-s-mini-code": PlayedBase(
         "tiny-s",
         "mini_code",
         (
-            Course("skill", PERFECT, (_FIRST,), 1500, 5e-3, share={"tester": 0.4}),
+            Course("skill", PERFECT, (_FIRST,), 1300, 5e-3, batch=96, shared=True),
             Course("turns", PERFECT, (_LATER, replace(_FIRST, episodes=2000)), 200, 2e-3),
             Course("blur", _WEAK_PROGRAMS, (_LATER, replace(_FIRST, episodes=1000)), 100, 1e-3),
         ),
@@ -162,7 +173,7 @@ def attend(
 ) -> int:
     """Course `number` of `base`; returns the steps done. The time begins when its lessons are there."""
     course, losses = base.courses[number], list[float]()
-    stock = Stock(lessons_of(base, course, seed * 10 + number), course.batch, seed, course.share)
+    stock = stock_of(course, lessons_of(base, course, seed * 10 + number), seed)
     limit = None if max_seconds is None else time.monotonic() + max_seconds
 
     def tell(step: int, loss: float) -> None:
@@ -180,6 +191,11 @@ def attend(
         until=lambda: limit is not None and time.monotonic() >= limit,
         report=tell,
     )
+
+
+def stock_of(course: Course, lessons: Sequence[Shown], seed: int) -> Stock:
+    """The lessons as the batches of `course`."""
+    return Stock(lessons, course.batch, seed, share=course.share, shared=course.shared)
 
 
 def courses_as_json(base: PlayedBase) -> list[dict[str, Any]]:

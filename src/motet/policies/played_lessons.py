@@ -175,58 +175,80 @@ def tiny_voice() -> HfVoice:
     return HfVoice(tiny.tokenizer(), dialect="compact", max_prompt_tokens=tiny.MAX_POSITIONS)
 
 
-class Stock:
-    """Lessons, put together by the length of their prompts; `draw` gives one batch of one length.
+Sheet = tuple[Shown, ...]
+"""Lessons whose prompts differ in their last word alone, the role that is to speak: what stands before is read once."""
 
-    A role is drawn by `share` (a role that is not named has share 1), then one of its lengths by the number of its
-    lessons, then `size` of them, each epoch of a length once in an order drawn from `seed`.
+
+class Stock:
+    """Lessons in sheets; `draw` gives a batch of sheets of one form: prompts of one length, as many lessons on each.
+
+    Each lesson is a sheet of its own, and a role is drawn by `share` (1 where it is not named); `shared` puts all
+    lessons of one prompt on one sheet, whatever their roles, and `share` does nothing. Then a form is drawn by the
+    number of its sheets, and `size` of them, each once before any twice, in an order drawn from `seed`.
     """
 
     def __init__(
-        self, lessons: Sequence[Shown], size: int, seed: int, share: Mapping[str, float] | None = None
+        self,
+        lessons: Sequence[Shown],
+        size: int,
+        seed: int,
+        *,
+        share: Mapping[str, float] | None = None,
+        shared: bool = False,
     ) -> None:
         self.size, self._share, self._rng = size, share or {}, Random(seed)
-        self._groups: dict[str, dict[int, list[Shown]]] = defaultdict(lambda: defaultdict(list))
-        for lesson in lessons:
-            self._groups[lesson.role][len(lesson.prompt_ids)].append(lesson)
-        self._queues: dict[tuple[str, int], list[Shown]] = {}
+        self._groups: dict[str, dict[tuple[int, int], list[Sheet]]] = defaultdict(lambda: defaultdict(list))
+        for sheet in _sheets(lessons) if shared else [(lesson,) for lesson in lessons]:
+            form = len(sheet[0].prompt_ids), len(sheet)
+            self._groups["*" if shared else sheet[0].role][form].append(sheet)
+        self._queues: dict[tuple[str, tuple[int, int]], list[Sheet]] = {}
 
-    def draw(self) -> list[Shown]:
+    def draw(self) -> list[Sheet]:
         """The next batch."""
         roles = list(self._groups)
         role = self._rng.choices(roles, [self._share.get(name, 1.0) for name in roles])[0]
-        lengths = list(self._groups[role])
-        length = self._rng.choices(lengths, [len(self._groups[role][one]) for one in lengths])[0]
-        queue = self._queues.setdefault((role, length), [])
+        forms = list(self._groups[role])
+        form = self._rng.choices(forms, [len(self._groups[role][one]) for one in forms])[0]
+        queue = self._queues.setdefault((role, form), [])
         while len(queue) < self.size:
-            again = list(self._groups[role][length])
+            again = list(self._groups[role][form])
             self._rng.shuffle(again)
             queue[:0] = again
         taken, queue[-self.size :] = queue[-self.size :], []
         return taken
 
 
-def batch_of(lessons: Sequence[Shown]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Lessons of one prompt length as (prefix [B, P-1], tails [B, 1, T], targets [B, T], mask [B, T]).
+def _sheets(lessons: Sequence[Shown]) -> list[Sheet]:
+    """Lessons put together by their prompts but for the last word; of equal ones the first."""
+    found: dict[tuple[int, ...], dict[Shown, None]] = {}
+    for lesson in lessons:
+        found.setdefault(lesson.prompt_ids[:-1], {})[lesson] = None
+    return [tuple(sheet) for sheet in found.values()]
+
+
+def batch_of(sheets: Sequence[Sheet]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sheets of one form as (prefix [B, P-1], tails [B, S, T], targets [B, S, T], mask [B, S, T]).
 
     The last word of a prompt stands in the tail, whose first output predicts the first word of the answer.
     """
-    longest = max(len(lesson.answer_ids) for lesson in lessons)
-    prefix = torch.tensor([lesson.prompt_ids[:-1] for lesson in lessons])
-    answers = torch.zeros(len(lessons), longest, dtype=torch.long)
-    mask = torch.zeros(len(lessons), longest)
-    for row, lesson in enumerate(lessons):
+    rows = [lesson for sheet in sheets for lesson in sheet]
+    longest = max(len(lesson.answer_ids) for lesson in rows)
+    prefix = torch.tensor([sheet[0].prompt_ids[:-1] for sheet in sheets])
+    answers = torch.zeros(len(rows), longest, dtype=torch.long)
+    mask = torch.zeros(len(rows), longest)
+    for row, lesson in enumerate(rows):
         answers[row, : len(lesson.answer_ids)] = torch.tensor(lesson.answer_ids)
         mask[row, : len(lesson.answer_ids)] = 1.0
-    last = torch.tensor([[lesson.prompt_ids[-1]] for lesson in lessons])
-    return prefix, torch.cat([last, answers[:, :-1]], 1)[:, None], answers, mask
+    tails = torch.cat([torch.tensor([[lesson.prompt_ids[-1]] for lesson in rows]), answers[:, :-1]], 1)
+    form = len(sheets), len(sheets[0]), longest
+    return prefix, tails.view(form), answers.view(form), mask.view(form)
 
 
-def answer_loss(net: TinyNet, lessons: Sequence[Shown]) -> Tensor:
+def answer_loss(net: TinyNet, sheets: Sequence[Sheet]) -> Tensor:
     """Cross entropy of the answers, mean over their words, in nats."""
-    prefix, tails, targets, mask = batch_of(lessons)
+    prefix, tails, targets, mask = batch_of(sheets)
     _, hidden = net.hidden(prefix, tails)
-    logprobs = net.logits(hidden[:, 0]).log_softmax(-1).gather(-1, targets[..., None])[..., 0]
+    logprobs = net.logits(hidden).log_softmax(-1).gather(-1, targets[..., None])[..., 0]
     return -(logprobs * mask).sum() / mask.sum()
 
 
