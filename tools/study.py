@@ -57,14 +57,14 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
     for run in runs:
         for one in run["evaluations"]:
             cells.setdefault((one["name"], one["checkpoint"], one["decoding"]), []).append(one)
-    order = {name: index for index, name in enumerate((*NAMES, "supervised", "demonstrators"))}
+    order = {name: index for index, name in enumerate((*NAMES, "supervised", "demonstrators", "majority"))}
     keys = sorted({key[:2] for key in cells}, key=lambda k: (k[1] != "base", order.get(k[0], 99), k[0]))
     text = "| player | weights | sampled: mean (seeds) [95%] | greedy: mean (seeds) [95%] | tokens per task |\n"
     text += "|---|---|---|---|--:|\n"
     for name, checkpoint in keys:
         found = [cells.get((name, checkpoint, decoding), []) for decoding in ("sampled", "greedy")]
         tokens = statistics.mean(e["tokens"] / e["num_tasks"] for e in found[0] or found[1])
-        weights = "" if name.startswith("walker_") or name == "demonstrators" else checkpoint
+        weights = "" if name.startswith("walker_") or name in ("demonstrators", "majority") else checkpoint
         text += f"| {name} | {weights} | {cell(found[0])} | {cell(found[1])} | {tokens:.0f} |\n"
     return text
 
@@ -120,7 +120,7 @@ def main(name: str, folders: Sequence[str]) -> None:
         (target / "curves.svg").write_text(plot, "utf-8")
     seconds = [run["train_seconds"] for run in runs]
     head = (
-        f"Seeds {', '.join(str(run['seed']) for run in runs)}; {runs[0]['evaluations'][0]['num_tasks']} test grids; "
+        f"Seeds {', '.join(str(run['seed']) for run in runs)}; {runs[0]['evaluations'][0]['num_tasks']} test tasks; "
         f"training took {', '.join(f'{s / 60:.1f}' for s in seconds)} minutes.\n\n"
     )
     readme = target / "README.md"

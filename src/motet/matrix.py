@@ -28,6 +28,7 @@ from motet.rollout.records import read_episodes
 from motet.session import start
 from motet.tasks.base import TaskSet, make_task_set
 from motet.types import Call, Episode
+from motet.workflows.base import make_workflow
 from motet.workflows.fitting import ANSWERS, GAMES, PROGRAMS
 
 ITERATIONS = 2
@@ -42,9 +43,11 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One way to run all cells: a model, and settings of a recipe. `tasks`, `workflows`: settings of single ones;
-    `sampling`, `max_tokens`: of a kind of task; `silent`: roles that this model cannot be expected to say anything
-    readable for, and why. Where such a role has equal groups alone, the cell holds and tells so.
+    """One way to run all cells: a model, and settings of a recipe.
+
+    tasks, workflows: settings of single ones. sampling: of a kind of task. max_tokens: of a kind, or of a role. silent:
+    roles that this model cannot be expected to say anything readable for, and why; where such a role has equal groups
+    alone, the cell holds and tells so.
     """
 
     model: str
@@ -62,9 +65,9 @@ TIERS: Mapping[str, Tier] = {
         {"policy": {"kind": "full"}},
         tasks={"plan_path": {"size": 6, "min_distance": 3}},
         workflows={"tool_planner": {"language": "words"}, "reasoner_tool": {"max_turns": 2}},
-        max_tokens={"games": 4, "maths": 2, "code": 2},
+        max_tokens={"games": 4, "maths": 2, "code": 2, "aggregator": 1, "judge": 1},
         sampling={
-            "games": {"width": 64, "trees": 4},
+            "games": {"width": 64, "trees": 2},
             "maths": {"width": 96, "trees": 8},
             "code": {"width": 96, "trees": 8},
         },
@@ -162,6 +165,8 @@ def cells(only: Sequence[str] = ()) -> list[Cell]:
 
 def recipe(cell: Cell, tier: Tier, seed: int = 0) -> dict[str, Any]:
     """The recipe that a cell is run by: two iterations, no evaluation, failures counted and not raised."""
+    workflow = dict(tier.workflows.get(cell.workflow, {}))
+    roles = make_workflow(cell.workflow, **workflow).roles
     sampling = {**tier.settings.get("sampling", {}), **tier.sampling.get(cell.kind, {}), "max_failed_frac": 0.99}
     return {
         **tier.settings,
@@ -169,8 +174,9 @@ def recipe(cell: Cell, tier: Tier, seed: int = 0) -> dict[str, Any]:
         "seed": seed,
         "model": tier.model,
         "tasks": [{"name": cell.tasks, "settings": dict(tier.tasks.get(cell.tasks, {}))}],
-        "workflow": {"name": cell.workflow, "settings": dict(tier.workflows.get(cell.workflow, {}))},
+        "workflow": {"name": cell.workflow, "settings": workflow},
         "role": {"max_tokens": tier.max_tokens[cell.kind]},
+        "roles": {name: {"max_tokens": tier.max_tokens[name]} for name in roles if name in tier.max_tokens},
         "sampling": sampling,
         "train": {"iterations": ITERATIONS},
         "evaluate": {"at_end": False},
@@ -271,7 +277,8 @@ def is_read(notes: Any) -> bool | None:
     | notes hold | read where |
     |---|---|
     | `failure` (moves) | it is None |
-    | `answer`, `accepts`, `case`, `program`, `actions` (the first there is) | it is something |
+    | `answer`, `accepts`, `case` (the first there is) | it is something |
+    | `program` (of a tool) | it printed `actions` |
     | `form` (a choice) | it is above 0 |
 
     >>> [is_read(notes) for notes in ({"failure": None}, {"answer": None}, {"accepts": False}, {"form": 0.0}, None)]
@@ -281,9 +288,11 @@ def is_read(notes: Any) -> bool | None:
         return None
     if "failure" in notes:
         return notes["failure"] is None
-    for key in ("answer", "accepts", "case", "program", "actions"):
+    for key in ("answer", "accepts", "case"):
         if key in notes:
             return notes[key] is not None and notes[key] != ""
+    if "program" in notes:
+        return bool(notes.get("actions"))
     form = notes.get("form")
     return None if not isinstance(form, (int, float)) else form > 0
 

@@ -25,6 +25,8 @@ from torch import Tensor
 from motet.errors import ConfigError, EngineError
 from motet.policies import tiny
 from motet.policies.lessons import Lesson, Mixture, Mixtures, Teacher
+from motet.policies.optimiser import Optimiser, rate_at
+from motet.policies.played_bases import PLAYED, courses_as_json, school
 from motet.policies.tiny_net import TinyNet, initial_weights
 
 LessonLoss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -65,10 +67,7 @@ class Stage:
         >>> [round(stage.lr_at(step), 2) for step in (0, 20, 75, 99)]
         [0.02, 1.0, 0.5, 0.02]
         """
-        done = step / self.steps
-        rising = min(1.0, done / self.warm_up + 0.02)
-        falling = max(self.floor, min(1.0, (1.0 - done) / self.decay))
-        return self.lr * rising * falling
+        return self.lr * rate_at(step / self.steps, warm_up=self.warm_up, decay=self.decay, floor=self.floor)
 
 
 SKILL = Stage("skill", 2600, 4e-3, PERFECT_ONLY)
@@ -87,26 +86,7 @@ BASES: dict[str, tuple[str, tuple[Stage, ...]]] = {
     "tiny-m-planner": ("tiny-m", (SKILL, blur(_LONE, _NONE, _NONE, 0.5))),
     "tiny-m-executor": ("tiny-m", (SKILL, blur(_NONE, _LONE, _LONE_COPY, 0.5))),
 }
-"""What can be built: name -> (size, stages)."""
-
-
-class _Optimiser:
-    """Muon for the matrices inside the layers, AdamW for the embedding and the norms."""
-
-    def __init__(self, weights: dict[str, Tensor]) -> None:
-        inner = [w for name, w in weights.items() if w.ndim == 2 and "embed" not in name]
-        outer = [w for name, w in weights.items() if w.ndim != 2 or "embed" in name]
-        self._parts: list[torch.optim.Optimizer] = [
-            torch.optim.Muon(inner, weight_decay=0.01, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(outer, betas=(0.9, 0.95), weight_decay=0.0),
-        ]
-
-    def step(self, lr: float) -> None:
-        for part in self._parts:
-            for group in part.param_groups:
-                group["lr"] = lr
-            part.step()
-            part.zero_grad(set_to_none=True)
+"""Bases of Plan-Path: name -> (size, stages). Those of other tasks stand in `played_bases.PLAYED`."""
 
 
 def lesson_loss(net: TinyNet) -> LessonLoss:
@@ -142,7 +122,7 @@ def warm_start(
     loss: LessonLoss = torch.compile(plain, dynamic=False) if compiled else plain
     total, done = sum(stage.steps for stage in stages), {}
     for number, stage in enumerate(stages):
-        teacher, optimiser = Teacher(seed * 1000 + number), _Optimiser(weights)
+        teacher, optimiser = Teacher(seed * 1000 + number), Optimiser(weights)
         until = None if max_seconds is None else time.monotonic() + max_seconds * stage.steps / total
         step = 0
         while step < stage.steps and (until is None or time.monotonic() < until):
@@ -173,9 +153,11 @@ def build_base(
     compiled: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Builds a base of `BASES` into `out_dir`: a Hugging Face folder of float16 weights, tokenizer and `base.json`.
+    """Builds a base of `BASES` or of `played_bases.PLAYED` into `out_dir`: a Hugging Face folder of float16 weights,
+    tokenizer and `base.json`.
 
-    `stages` replaces those of `BASES`. The same (name, seed, stages) gives the same weights for one thread count.
+    `stages` replaces those of `BASES`, and `compiled` is for them alone. The same (name, seed, stages) gives the same
+    weights for one thread count.
     About 40 minutes for tiny-m on one core, half of that with `compiled`. Raises `ConfigError` where `out_dir` already
     holds a model, `EngineError` for an unknown name.
 
@@ -188,19 +170,16 @@ def build_base(
     folder = Path(out_dir)
     if (folder / "config.json").exists():
         raise ConfigError(f"{folder} already holds a model", fix="name another folder or delete this one")
-    if name not in BASES:
-        raise EngineError(f"no base {name!r} can be built", fix=f"use one of {', '.join(BASES)}")
-    size_name, planned = BASES[name]
-    size, stages, started = tiny.size_of(size_name), planned if stages is None else stages, time.monotonic()
-    weights = initial_weights(size, seed)
-    steps = warm_start(weights, size, stages, seed, compiled=compiled, max_seconds=max_seconds, report=report)
+    if name not in BASES and name not in PLAYED:
+        raise EngineError(f"no base {name!r} can be built", fix=f"use one of {', '.join((*BASES, *PLAYED))}")
+    started = time.monotonic()
+    size_name, weights, course = _trained(name, seed, stages, max_seconds=max_seconds, compiled=compiled, report=report)
     about = {
         "schema": 1,
         "name": name,
         "size": size_name,
         "seed": seed,
-        "stages": [asdict(stage) for stage in stages],
-        "steps_done": steps,
+        **course,
         "minutes": round((time.monotonic() - started) / 60, 2),
         "threads": torch.get_num_threads(),
         "compiled": compiled,
@@ -208,6 +187,22 @@ def build_base(
     }
     save(size_name, weights, folder, about)
     return folder
+
+
+def _trained(
+    name: str, seed: int, stages: Sequence[Stage] | None, *, compiled: bool, **settings: Any
+) -> tuple[str, dict[str, Tensor], dict[str, Any]]:
+    """Size, weights, and what `base.json` says of how they were trained."""
+    if name in PLAYED:
+        base = PLAYED[name]
+        weights = initial_weights(tiny.size_of(base.size), seed)
+        steps = school(base, weights, seed, **settings)
+        return base.size, weights, {"tasks": base.tasks, "courses": courses_as_json(base), "steps_done": steps}
+    size_name, planned = BASES[name]
+    stages = planned if stages is None else stages
+    weights = initial_weights(tiny.size_of(size_name), seed)
+    steps = warm_start(weights, tiny.size_of(size_name), stages, seed, compiled=compiled, **settings)
+    return size_name, weights, {"stages": [asdict(stage) for stage in stages], "steps_done": steps}
 
 
 def save(size_name: str, weights: dict[str, Tensor], folder: Path, about: dict[str, Any]) -> None:
