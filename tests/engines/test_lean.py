@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
 from motet.engines.decode import Forward
-from motet.engines.lean import LeanNet, rms, rotate, turned
+from motet.engines.lean import LeanNet, gated, rotate, scaled, turned
 from motet.engines.lean_rows import BLOCK, LeanForward, forward_of, slots_of
 from motet.policies import lora
 from motet.policies.models import random_model
@@ -88,19 +89,21 @@ def test_every_weight_gets_the_gradient_that_the_module_itself_would_give(net: L
 
 
 @pytest.mark.parametrize("shape", [(5, 8), (4, 3, 8)])
-def test_the_norm_and_the_turn_have_the_gradients_of_their_formulas(shape: tuple[int, ...]) -> None:
+def test_norm_gate_and_turn_have_the_gradients_of_their_formulas(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
-    x, weight = torch.randn(shape, requires_grad=True), torch.randn(shape[1:], requires_grad=True)
-    aim = torch.randn(shape)
-    mine = torch.autograd.grad((rms(x, weight, 1e-6) * aim).sum(), (x, weight))
-    plain = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
-    for a, b in zip(mine, torch.autograd.grad((plain * aim).sum(), (x, weight)), strict=True):
-        assert torch.allclose(a, b, atol=1e-5)
-    cos, sin = torch.randn(shape[0], *[1] * (len(shape) - 2), 8), torch.randn(shape[0], *[1] * (len(shape) - 2), 4)
-    sin = torch.cat([-sin, sin], -1)
-    (mine_x,) = torch.autograd.grad((rotate(x, cos, sin) * aim).sum(), x)
-    (plain_x,) = torch.autograd.grad((turned(x, cos, sin) * aim).sum(), x)
-    assert torch.allclose(mine_x, plain_x, atol=1e-6)
+    x = torch.randn(shape, requires_grad=True)
+    cos, half = torch.randn(shape[0], *[1] * (len(shape) - 2), 8), torch.randn(shape[0], *[1] * (len(shape) - 2), 4)
+    sin = torch.cat([-half, half], -1)
+    pairs = {
+        "norm": (scaled(x, SimpleNamespace(variance_epsilon=1e-6)), x * (x.pow(2).mean(-1, keepdim=True) + 1e-6) ** -0.5),
+        "gate": (gated(x), torch.nn.functional.silu(x[..., :4]) * x[..., 4:]),
+        "turn": (rotate(x, cos, sin), turned(x, cos, sin)),
+    }
+    for name, (mine, plain) in pairs.items():
+        aim = torch.randn(plain.shape)
+        assert torch.allclose(mine, plain, atol=1e-6), name
+        ours, theirs = (torch.autograd.grad((one * aim).sum(), x, retain_graph=True)[0] for one in (mine, plain))
+        assert torch.allclose(ours, theirs, atol=1e-5), name
 
 
 def test_one_token_per_row_gives_the_logits_of_the_module_with_its_own_cache(net: LeanNet) -> None:

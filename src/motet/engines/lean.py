@@ -27,10 +27,12 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}  # the modules' norms are
 class Linear:
     """One or more linear layers that read the same input, as one product; with the active adapter on top.
 
-    x [..., in] -> [..., sum of out]. `LeanNet.fixed` keeps the joined weights for as long as no weight can change.
+    x [..., in] -> [..., sum of out]. The weight of the `norm` before them, if given, is multiplied into theirs: one pass
+    over the tokens less. `LeanNet.fixed` keeps the joined weights for as long as no weight can change.
     """
 
     modules: Sequence[Any]
+    norm: Any = None
     keeps: bool = False
     _kept: tuple[Tensor, Tensor | None] | None = None
 
@@ -44,6 +46,7 @@ class Linear:
         out = F.linear(x, *self._joined([None] * len(adapters)))
         if not any(adapters):
             return out
+        x = x if self.norm is None else x * self.norm.weight
         low = [
             out.new_zeros(*out.shape[:-1], _base(module).weight.shape[0]) if found is None else _low_rank(x, *found)
             for module, found in zip(self.modules, adapters, strict=True)
@@ -60,9 +63,9 @@ class Linear:
             for weight, found in zip((_base(module).weight for module in self.modules), adapters, strict=True)
         ]
         biases = [_base(module).bias for module in self.modules]
-        if len(weights) == 1:
-            return weights[0], biases[0]
-        return torch.cat(weights), None if biases[0] is None else torch.cat(biases)
+        weight = weights[0] if len(weights) == 1 else torch.cat(weights)
+        bias = biases[0] if len(weights) == 1 or biases[0] is None else torch.cat(biases)
+        return weight if self.norm is None else weight * self.norm.weight, bias
 
 
 def _low_rank(x: Tensor, down: Tensor, up: Tensor, scale: float) -> Tensor:
@@ -85,11 +88,9 @@ def _adapter(module: Any) -> tuple[Tensor, Tensor, float] | None:
 class Layer:
     """The parts of one decoder layer."""
 
-    before: Any
     qkv: Linear
     qk_norm: tuple[Any, Any] | None
     out: Linear
-    after: Any
     gate_up: Linear
     down: Linear
 
@@ -186,7 +187,8 @@ class LeanNet:
         return found
 
     def norm(self, x: Tensor) -> Tensor:
-        return self.normed(x, self.module.model.norm)
+        norm = self.module.model.norm
+        return scaled(x, norm) * norm.weight
 
     def turns(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Cosine and signed sine [N, 1, D] of the rotary turn at `positions` [N]."""
@@ -204,23 +206,20 @@ class LeanNet:
     def heads(self, layer: Layer, x: Tensor, turn: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [N, H G, D], keys and values [N, H, D] of tokens x [N, W], turned to their positions."""
         shape = self.shape
-        parts = layer.qkv(self.normed(x, layer.before)).view(len(x), shape.heads + 2 * shape.kv_heads, shape.head)
-        asked, v = parts[:, : shape.heads + shape.kv_heads], parts[:, shape.heads + shape.kv_heads :]
+        both = shape.heads + shape.kv_heads
+        parts = layer.qkv(scaled(x, layer.qkv.norm)).view(len(x), both + shape.kv_heads, shape.head)
+        asked, v = parts.split((both, shape.kv_heads), 1)
         if layer.qk_norm is not None:
             one, other = layer.qk_norm
             weight = torch.cat([one.weight.expand(shape.heads, -1), other.weight.expand(shape.kv_heads, -1)])
-            asked = rms(asked, weight, one.variance_epsilon)
-        asked = rotate(asked, *turn)
-        return asked[:, : shape.heads], asked[:, shape.heads :], v
-
-    def normed(self, x: Tensor, norm: Any) -> Tensor:
-        return rms(x, norm.weight, norm.variance_epsilon)
+            asked = scaled(asked, one) * weight
+        q, k = rotate(asked, *turn).split((shape.heads, shape.kv_heads), 1)
+        return q, k, v
 
     def rest(self, layer: Layer, x: Tensor, seen: Tensor) -> Tensor:
         """What follows attention in a layer: x [N, W], seen [N, H G D] -> [N, W]."""
         x = x + layer.out(seen)
-        gate, up = layer.gate_up(self.normed(x, layer.after)).chunk(2, -1)
-        return x + layer.down(F.silu(gate) * up)
+        return x + layer.down(gated(layer.gate_up(scaled(x, layer.gate_up.norm))))
 
     def packed(self, prefix: Tensor, lengths: Tensor, tails: Tensor) -> tuple[Tensor, Tensor]:
         """Final hidden states of prompts [B, P, W] and of their answers [B, S, T, W].
@@ -252,18 +251,19 @@ class LeanNet:
         num, first, many, length = sizes
         shape, cut = self.shape, num * first
         h, g, d = shape.kv_heads, shape.groups, shape.head
-        qp = q[:cut].view(num, first, h * g, d).transpose(1, 2)
-        kp, vp = (t[:cut].view(num, first, h, d).transpose(1, 2) for t in (k, v))
+        (qp, qt), (kp, kt), (vp, vt) = (t.split((cut, len(t) - cut)) for t in (q, k, v))
+        qp = qp.reshape(num, first, h * g, d).transpose(1, 2)
+        kp, vp = (t.reshape(num, first, h, d).transpose(1, 2) for t in (kp, vp))
         of_prompts = F.scaled_dot_product_attention(qp, kp, vp, is_causal=True, enable_gqa=g > 1)
         of_prompts = of_prompts.transpose(1, 2).reshape(cut, -1)
         if not many * length:
             return of_prompts
-        asked = q[cut:].view(num, many * length, h, g, d).permute(0, 2, 3, 1, 4).reshape(num, h, g * many * length, d)
+        asked = qt.reshape(num, many * length, h, g, d).permute(0, 2, 3, 1, 4).reshape(num, h, g * many * length, d)
         back = (asked @ kp.transpose(-1, -2)) * shape.scale
         if mask is not None:
             back = back + mask[:, None, None]
-        qt = q[cut:].view(num * many, length, h, g, d).permute(0, 2, 3, 1, 4)
-        kt, vt = (t[cut:].view(num * many, length, h, d).transpose(1, 2) for t in (k, v))
+        qt = qt.reshape(num * many, length, h, g, d).permute(0, 2, 3, 1, 4)
+        kt, vt = (t.reshape(num * many, length, h, d).transpose(1, 2) for t in (kt, vt))
         own = (qt.reshape(num * many, h, g * length, d) @ kt.transpose(-1, -2)) * shape.scale
         own = own.view(num, many, h, g, length, length) + later
         back = back.view(num, h, g, many, length, first).permute(0, 3, 1, 2, 4, 5)
@@ -278,36 +278,54 @@ class LeanNet:
 def _layer(layer: Any) -> Layer:
     attention, mlp = layer.self_attn, layer.mlp
     return Layer(
-        before=layer.input_layernorm,
-        qkv=Linear([attention.q_proj, attention.k_proj, attention.v_proj]),
+        qkv=Linear([attention.q_proj, attention.k_proj, attention.v_proj], layer.input_layernorm),
         qk_norm=(attention.q_norm, attention.k_norm) if hasattr(attention, "q_norm") else None,
         out=Linear([attention.o_proj]),
-        after=layer.post_attention_layernorm,
-        gate_up=Linear([mlp.gate_proj, mlp.up_proj]),
+        gate_up=Linear([mlp.gate_proj, mlp.up_proj], layer.post_attention_layernorm),
         down=Linear([mlp.down_proj]),
     )
 
 
-class _Rms(torch.autograd.Function):
-    """y = x r w with r = 1 / sqrt(mean(x^2) + epsilon): x [..., D], w of any shape that x [N, ...] takes.
-
-    With u = g w: dx = r (u - x r^2 mean(u x)), dw = sum over rows of g x r.
-    """
+class _Scaled(torch.autograd.Function):
+    """y = x r with r = 1 / sqrt(mean(x^2) + epsilon): dx = r (g - y mean(g y)); the means are over the last axis."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-        r = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().mul_(1.0 / x.shape[-1]).add_(epsilon).rsqrt_()
-        scaled = x * r
-        ctx.save_for_backward(scaled, r, weight)
-        return scaled * weight
+    def forward(ctx: Any, x: Tensor, epsilon: float) -> Tensor:
+        r = _inverse_size(x, epsilon)
+        y = x * r
+        ctx.save_for_backward(y, r)
+        return y
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        (grad,), (scaled, r, weight) = grads, ctx.saved_tensors
-        dw = (grad * scaled).sum(0) if ctx.needs_input_grad[1] else None
-        u = grad * weight
-        mean = torch.linalg.vecdot(u, scaled).unsqueeze(-1).mul_(1.0 / scaled.shape[-1])
-        return torch.addcmul(u, scaled, mean, value=-1.0).mul_(r), dw, None
+        (grad,), (y, r) = grads, ctx.saved_tensors
+        mean = torch.linalg.vecdot(grad, y).unsqueeze(-1).mul_(1.0 / y.shape[-1])
+        return torch.addcmul(grad, y, mean, value=-1.0).mul_(r), None
+
+
+class _Gated(torch.autograd.Function):
+    """silu(a) b of x = (a | b); both gradients are written side by side."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        gate, up = x.chunk(2, -1)
+        return F.silu(gate).mul_(up)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (grad,), (x,) = grads, ctx.saved_tensors
+        gate, up = x.chunk(2, -1)
+        out = torch.empty_like(x)
+        of_gate, of_up = out.chunk(2, -1)
+        torch.mul(grad, F.silu(gate), out=of_up)
+        torch.ops.aten.silu_backward.grad_input(grad * up, gate, grad_input=of_gate)
+        return out
+
+
+def _inverse_size(x: Tensor, epsilon: float) -> Tensor:
+    size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return size.square_().mul_(1.0 / x.shape[-1]).add_(epsilon).rsqrt_()
 
 
 class _Rotate(torch.autograd.Function):
@@ -324,21 +342,32 @@ class _Rotate(torch.autograd.Function):
         return turned(grads[0], cos, -sin), None, None
 
 
-def rms(x: Tensor, weight: Tensor | None, epsilon: float) -> Tensor:
-    """x / sqrt(mean(x^2) + epsilon) * weight, the mean over the last axis; x itself without a weight.
+def scaled(x: Tensor, norm: Any) -> Tensor:
+    """x / sqrt(mean(x^2) + epsilon), the mean over the last axis: an RMS norm without its weight.
 
     float64 stays float64 throughout, where the modules take the mean in float32.
 
-    >>> rms(torch.tensor([[3.0, 4.0]]), torch.ones(2), 0.0)
+    >>> from types import SimpleNamespace as Norm
+    >>> scaled(torch.tensor([[3.0, 4.0]]), Norm(variance_epsilon=0.0))
     tensor([[0.8485, 1.1314]])
     """
-    if weight is None:
-        return x
-    if torch.is_grad_enabled():
-        found: Tensor = _Rms.apply(x, weight, epsilon)  # type: ignore[no-untyped-call]
-        return found
-    size = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().mul_(1.0 / x.shape[-1])
-    return (x * size.add_(epsilon).rsqrt_()).mul_(weight)
+    if not torch.is_grad_enabled():
+        return x * _inverse_size(x, norm.variance_epsilon)
+    found: Tensor = _Scaled.apply(x, norm.variance_epsilon)  # type: ignore[no-untyped-call]
+    return found
+
+
+def gated(x: Tensor) -> Tensor:
+    """silu(a) b for x = (a | b) along the last axis.
+
+    >>> gated(torch.tensor([[0.0, 1.0, 5.0, 2.0]]))
+    tensor([[0.0000, 1.4621]])
+    """
+    if not torch.is_grad_enabled():
+        gate, up = x.chunk(2, -1)
+        return F.silu(gate).mul_(up)
+    found: Tensor = _Gated.apply(x)  # type: ignore[no-untyped-call]
+    return found
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
