@@ -10,7 +10,7 @@ SLOWEST := --durations=5
 # one thread each for torch in tests: several threads on a shared machine wait for each other
 TEST_ENV := OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: help demo test test-all test-open check format mutate bench install-size lock clean
+.PHONY: help demo test test-all check format mutate bench install-size lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -20,22 +20,19 @@ demo: $(VENV)/.core  ## train planner and executor on Plan-Path, show the table 
 	@echo; echo "report: $$(ls -td runs/plan_path*/report.html | head -1)"
 
 test: $(VENV)/.dev  ## all tests but the learning studies
-	$(TEST_ENV) $(BIN)/python -m pytest -m "not study and not open" $(SLOWEST)
+	$(TEST_ENV) $(BIN)/python -m pytest -m "not study" $(SLOWEST)
 
 # TESTED=1 says that `make test` has just passed
 test-all: $(if $(TESTED),,test) $(VENV)/.dev install-size  ## the tests, then the learning studies, the planted faults and the size of an install
 	$(TEST_ENV) $(BIN)/python -m pytest -m study $(SLOWEST) || [ $$? -eq 5 ]
 	$(BIN)/python tools/mutate.py
 
-test-open: $(VENV)/.dev  ## tests of the sandbox and the answer workers, whose work is not shown yet
-	$(TEST_ENV) $(BIN)/python -m pytest -m open $(SLOWEST)
-
 check: $(VENV)/.dev  ## format, lint, types, layers, quick tests: under two minutes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(TEST_ENV) $(BIN)/python -m pytest -m "not slow and not study and not open" -n auto
+	$(TEST_ENV) $(BIN)/python -m pytest -m "not slow and not study" -n auto
 
 format: $(VENV)/.dev  ## bring the code into form
 	$(BIN)/ruff format .

@@ -45,13 +45,3 @@ def tiny_folder(tmp_path_factory):
     tokenizer.save_pretrained(folder)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     return folder
-
-
-OPEN = ("tests/sandbox/", "tests/tasks/answers/test_workers.py", "tests/tasks/answers/test_equal.py")
-"""Tests of work that is not shown yet: docs/sandbox.md lists what fails or was never seen on a quiet machine."""
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if any(place in item.path.as_posix() for place in OPEN):
-            item.add_marker(pytest.mark.open)

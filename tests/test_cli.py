@@ -11,7 +11,7 @@ import yaml
 from motet.cli.app import app, explained, run
 from motet.errors import ConfigError, MotetError
 
-COMMANDS = ("train", "eval", "play", "report", "recipes", "doctor", "bench", "sft", "base")
+COMMANDS = ("train", "eval", "play", "report", "recipes", "doctor", "bench", "matrix", "sft", "base")
 
 
 def test_every_command_helps_with_an_example(capsys):
@@ -57,6 +57,7 @@ def test_recipes_are_listed_with_one_line_each(capsys):
     listed = capsys.readouterr().out
     for name in ("plan_path", "plan_path_shared", "plan_path_lora", "plan_path_complementary", "pettingllms_paper"):
         assert f"\n{name} " in f"\n{listed}"
+    assert "\nat_grpo_sudoku " in listed and "0.6 team + 0.4 local" in listed
     assert run(["recipes", "--keys"]) == 0
     assert "| `credit.alpha` | `0.7` |" in capsys.readouterr().out
 

@@ -180,6 +180,15 @@ def test_metrics_of_one_quantity_share_a_chart_and_none_is_lost():
     assert "x/y" in others(metrics)[0]
 
 
+def test_task_sets_have_lines_of_their_own_in_the_chart_of_success():
+    metrics = [{"iteration": 1, "rollout/success": 0.5, "rollout/success/sums": 1.0, "rollout/success/grids": 0.0}]
+    assert [(one.name, one.points) for one in series_of(metrics, "rollout/success")] == [
+        ("training", ((1.0, 0.5),)),
+        ("training, sums", ((1.0, 1.0),)),
+        ("training, grids", ((1.0, 0.0),)),
+    ]
+
+
 def test_a_grid_is_drawn_with_walk_proposal_and_bump():
     picture = draw(Grid(2, (3,), 0, 1, 0, trail=(0,), steps=(0, 2), proposal=(0, 1), bump=(2, 3), unmapped=(3,)))
     assert 'class="wall unmapped" x="16.5" y="16.5"' in picture

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,31 @@ def test_rollout_metrics_are_those_counted_by_hand():
         "rollout/prompt_tokens/planner": 6.0,
         "rollout/prompt_dropped_frac/planner": 1.0,
     }
+
+
+def test_each_of_several_task_sets_has_numbers_of_its_own():
+    sums, grids = episode([], True), replace(episode([], False), task_set="grids")
+    broken = replace(episode([], False, error="boom"), task_set="grids")
+    found = rollout_metrics([sums, sums, grids, broken])
+    assert {key: value for key, value in found.items() if key.count("/") == 2} == {
+        "rollout/episodes/grids": 2,
+        "rollout/success/grids": 0.0,
+        "rollout/team/grids": 0.25,
+        "rollout/episodes/set": 2,
+        "rollout/success/set": 1.0,
+        "rollout/team/set": 1.0,
+    }
+
+
+def test_one_task_set_has_no_numbers_of_its_own_beside_those_of_all():
+    assert not [key for key in rollout_metrics([episode([], True)]) if key.endswith("/set")]
+
+
+def test_a_task_set_whose_episodes_all_failed_has_a_count_and_no_success():
+    broken = replace(episode([], False, error="boom"), task_set="grids")
+    found = rollout_metrics([episode([], True), broken])
+    assert found["rollout/episodes/grids"] == 1
+    assert "rollout/success/grids" not in found and "rollout/team/grids" not in found
 
 
 def test_metrics_are_lines_behind_one_with_the_schema(tmp_path):

@@ -57,16 +57,22 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
     for run in runs:
         for one in run["evaluations"]:
             cells.setdefault((one["name"], one["checkpoint"], one["decoding"]), []).append(one)
-    order = {name: index for index, name in enumerate(NAMES)}
+    order = {name: index for index, name in enumerate((*NAMES, "supervised", "demonstrators"))}
     keys = sorted({key[:2] for key in cells}, key=lambda k: (k[1] != "base", order.get(k[0], 99), k[0]))
     text = "| player | weights | sampled: mean (seeds) [95%] | greedy: mean (seeds) [95%] | tokens per task |\n"
     text += "|---|---|---|---|--:|\n"
     for name, checkpoint in keys:
         found = [cells.get((name, checkpoint, decoding), []) for decoding in ("sampled", "greedy")]
         tokens = statistics.mean(e["tokens"] / e["num_tasks"] for e in found[0] or found[1])
-        weights = "" if name.startswith("walker_") else checkpoint
+        weights = "" if name.startswith("walker_") or name == "demonstrators" else checkpoint
         text += f"| {name} | {weights} | {cell(found[0])} | {cell(found[1])} | {tokens:.0f} |\n"
     return text
+
+
+def with_supervised(runs: Sequence[Mapping[str, Any]], target: Path) -> list[Mapping[str, Any]]:
+    """The runs, and behind them the lines of `tools/supervised.py` where it was run."""
+    found = target / "supervised.json"
+    return [*runs, *(json.loads(found.read_text("utf-8")) if found.exists() else [])]
 
 
 def cell(found: Sequence[Mapping[str, Any]]) -> str:
@@ -106,9 +112,9 @@ def curves(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main(name: str, folders: Sequence[str]) -> None:
-    runs = sorted((read_run(Path(folder)) for folder in folders), key=lambda run: run["seed"])
     target = Path("docs/studies") / name
     target.mkdir(parents=True, exist_ok=True)
+    runs = sorted((read_run(Path(folder)) for folder in folders), key=lambda run: run["seed"])
     (target / "results.json").write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     if plot := curves(runs):
         (target / "curves.svg").write_text(plot, "utf-8")
@@ -121,8 +127,8 @@ def main(name: str, folders: Sequence[str]) -> None:
     text = readme.read_text("utf-8") if readme.exists() else f"# {name}\n\n{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n{head}{table(runs)}{END}{after}", "utf-8")
-    print(head + table(runs))
+    readme.write_text(f"{before}{BEGIN}\n{head}{table(with_supervised(runs, target))}{END}{after}", "utf-8")
+    print(head + table(with_supervised(runs, target)))
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def opened(
             others.append(ensemble.team(other, reopen(other) if flag.run else prepared, flag.checkpoint, run=label))
         engine = ensemble.engine(prepared.settings.threads)
         try:
-            yield Opened(prepared, engine, casts), others
+            yield Opened(prepared, engine, casts, ensemble.remote()), others
         finally:
             engine.close()
 

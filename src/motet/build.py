@@ -10,10 +10,11 @@ from motet.config import Loaded, Settings, resolve, trainable_policies
 from motet.config.settings import PhaseSampling, RoleSettings
 from motet.credit.settings import CreditSettings
 from motet.doctor import threads_to_use
-from motet.errors import ConfigError, MotetError
+from motet.errors import ConfigError, MotetError, SandboxError
 from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.settings import RolloutSettings
-from motet.tasks.base import TaskSet, check_sets, check_shape, make_task_set, numbered, size_of, task_of
+from motet.sandbox import Limits, configure
+from motet.tasks.base import Programmable, TaskSet, check_sets, check_shape, make_task_set, numbered, size_of, task_of
 from motet.types import Sampling
 from motet.workflows.base import Workflow, check_roles, make_workflow
 
@@ -47,6 +48,7 @@ def prepare(loaded: Loaded, *, workflow: Workflow | None = None, task_sets: Sequ
         given = task_sets[index] if task_sets else None
         sets.append((_make_task_set(loaded, index) if given is None else given, task.weight))
     _check_fit(loaded, made, sets, settings)
+    _prepare_sandbox(loaded, made, sets, settings)
     return Prepared(
         settings, made, sets, make_cast(settings, made), rollout_settings(settings), credit_settings(settings)
     )
@@ -101,6 +103,23 @@ def _check_fit(loaded: Loaded, workflow: Workflow, sets: Sequence[tuple[TaskSet,
             raise ConfigError(reason, where=where, fix="choose another workflow or another task set")
 
 
+def _prepare_sandbox(
+    loaded: Loaded, workflow: Workflow, sets: Sequence[tuple[TaskSet, float]], settings: Settings
+) -> None:
+    """Where programs will run, choose the sandbox of this process and prove it: no wall, no run."""
+    solved_by_programs = any(isinstance(task_of(made, made.splits[0], 0), Programmable) for made, _ in sets)
+    if not (workflow.runs_programs or solved_by_programs):
+        return
+    given = settings.sandbox
+    limits = Limits(wall_s=given.wall_s, cpu_s=given.cpu_s, memory_mb=given.memory_mb)
+    try:
+        configure(given.backend, limits=limits, parallel=given.parallel)
+    except SandboxError as error:
+        where: dict[str, object] = {"line": loaded.marked.place(("sandbox", "backend"))}
+        fix = "allow user namespaces or install bubblewrap; or say sandbox.backend=none, and programs have your rights"
+        raise ConfigError(f"this recipe runs programs, and {error.what}", where=where, fix=fix) from error
+
+
 def resolve_machine(settings: Settings) -> Settings:
     """Replace `auto` by what this machine gives: threads that are free, fp32, the processor unless a card is asked for.
 
@@ -133,8 +152,9 @@ def policy_spec(settings: Settings, name: str) -> PolicySpec:
     return PolicySpec(
         name,
         kind=policy.kind,
-        base=policy.base or settings.model,
+        base=(policy.model or "") if policy.kind == "remote" else policy.base or settings.model,
         rank=policy.rank if policy.kind == "lora" else None,
+        engine="openai" if policy.kind == "remote" else "local",
         trainable=name in trainable_policies(settings),
     )
 

@@ -10,12 +10,13 @@ from typing import Any
 from motet.build import Prepared, held_out, prepare
 from motet.config import load
 from motet.engines.local import LocalEngine, Served
+from motet.engines.openai import Endpoint, OpenAIEngine
 from motet.engines.voice import HfVoice
 from motet.errors import CheckpointError
 from motet.evaluate.evaluator import Tasks
 from motet.evaluate.final import FinalTable, Side, final_evaluation
 from motet.evaluate.result import Checkpoint
-from motet.parts import Parts, Wardrobe, make_engine
+from motet.parts import Parts, Wardrobe, by_name, make_engine, make_remote
 from motet.policies import checkpoint
 from motet.policies.cast import Cast
 from motet.record import checkpoints
@@ -33,6 +34,7 @@ class Ensemble:
     def __init__(self, own: Mapping[Path, Wardrobe] | None = None) -> None:
         self._wardrobes = dict(own or {})
         self.served: dict[str, Served] = {}
+        self.endpoints: dict[str, Endpoint] = {}
         self.voices: dict[str, HfVoice] = {}
 
     def team(self, folder: RunFolder, prepared: Prepared, moment: Checkpoint, *, run: str = "") -> Cast:
@@ -45,14 +47,19 @@ class Ensemble:
             if names[policy] in self.served:
                 continue
             served = wardrobe.dress(spec, names[policy])
-            if path is not None and spec.trainable:
+            if path is not None and spec.trainable and served is not None:
                 checkpoint.load_policy(path, policy, served)
         self.served |= wardrobe.served
         self.voices |= wardrobe.voices
+        self.endpoints |= wardrobe.endpoints
         return renamed(prepared.cast, names)
 
     def engine(self, threads: int) -> LocalEngine:
         return make_engine(self.served, self.voices, threads)
+
+    def remote(self) -> OpenAIEngine | None:
+        """What speaks for the policies that are served elsewhere."""
+        return make_remote(self.endpoints)
 
 
 def renamed(cast: Cast, names: dict[str, str]) -> Cast:
@@ -85,10 +92,11 @@ class Opened:
     prepared: Prepared
     engine: LocalEngine
     casts: Mapping[Checkpoint, Cast]
+    remote: OpenAIEngine | None = None
 
     @property
     def engines(self) -> dict[str, Any]:
-        return {"local": self.engine}
+        return by_name(self.engine, self.remote)
 
     def side(self, num_tasks: int, split: str, variants: Sequence[str]) -> Side:
         """The unchanging side of an evaluation on the first tasks of a split."""
@@ -114,7 +122,7 @@ def open_run(folder: RunFolder, moments: Sequence[Checkpoint]) -> Opened:
     prepared = reopen(folder)
     ensemble = Ensemble()
     casts = {moment: ensemble.team(folder, prepared, moment) for moment in moments}
-    return Opened(prepared, ensemble.engine(prepared.settings.threads), casts)
+    return Opened(prepared, ensemble.engine(prepared.settings.threads), casts, ensemble.remote())
 
 
 def evaluate_run(parts: Parts, folder: RunFolder, callback: Callback) -> tuple[FinalTable, Tasks]:
@@ -123,7 +131,7 @@ def evaluate_run(parts: Parts, folder: RunFolder, callback: Callback) -> tuple[F
     wanted: list[Checkpoint] = [m for m in settings.evaluate.checkpoints if m != "peak" or checkpoints(folder, "peak")]
     ensemble = Ensemble()
     casts = {moment: ensemble.team(folder, parts.prepared, moment) for moment in wanted}
-    opened = Opened(parts.prepared, ensemble.engine(settings.threads), casts)
+    opened = Opened(parts.prepared, ensemble.engine(settings.threads), casts, parts.remote)
     side = opened.side(settings.evaluate.num_tasks, settings.evaluate.split, settings.evaluate.variants)
     try:
         table = final_evaluation(

@@ -188,9 +188,23 @@ def validate(parts: Parts, iteration: int, callback: Callback) -> Metrics:
             f"validation/high/{decoding}": one.high,
             f"validation/tokens/{decoding}": one.tokens,
         }
+        found |= success_by_set(decoding, [name for name, _, _ in tasks], one.solved)
     found["time/validation_s"] = round(time.perf_counter() - start, 4)
     callback.on_evaluation(found)
     return found
+
+
+def success_by_set(decoding: str, names: Sequence[str], solved: str) -> Metrics:
+    """The fraction solved of each task set, empty where there is one. `names[i]` is the set of task i, `solved[i]` its
+    mark, 1 or 0.
+
+    >>> success_by_set("greedy", ["sums", "grids", "sums"], "110")
+    {'validation/set_success/greedy/grids': 1.0, 'validation/set_success/greedy/sums': 0.5}
+    """
+    marks = {name: [mark for of, mark in zip(names, solved) if of == name] for name in sorted(set(names))}
+    if len(marks) < 2:
+        return {}
+    return {f"validation/set_success/{decoding}/{name}": own.count("1") / len(own) for name, own in marks.items()}
 
 
 def is_due(progress: Progressed, every: int, last: int) -> bool:

@@ -16,6 +16,8 @@ from transformers.utils.logging import disable_progress_bar
 from motet.build import Prepared, update_settings
 from motet.config import Settings
 from motet.engines.local import LocalEngine, LocalSettings, Served
+from motet.engines.openai import Endpoint, OpenAIEngine
+from motet.engines.remote_voice import MAX_PROMPT_TOKENS
 from motet.engines.voice import HfVoice
 from motet.errors import ConfigError
 from motet.policies import lora
@@ -29,17 +31,19 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Everything the loop works on: engine and learner hold the same weights."""
+    """Everything the loop works on: engine and learner hold the same weights. `remote`: where a role is served
+    elsewhere."""
 
     prepared: Prepared
     engine: LocalEngine
     learner: Learner
     wardrobe: Wardrobe
+    remote: OpenAIEngine | None = None
 
     @property
     def engines(self) -> dict[str, Any]:
         """Engines by the name that policies give them."""
-        return {"local": self.engine}
+        return by_name(self.engine, self.remote)
 
     def publish(self) -> None:
         """Tell the engine which version of each policy it now serves; the weights themselves are shared."""
@@ -55,13 +59,18 @@ class Wardrobe:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.endpoints: dict[str, Endpoint] = {}
         self._shared: dict[str, Base] = {}
         self.served: dict[str, Served] = {}
         self.voices: dict[str, HfVoice] = {}
 
-    def dress(self, spec: PolicySpec, name: str | None = None) -> Served:
-        """Put fresh weights for `spec` under `name`: its base, with a new adapter if it has one."""
+    def dress(self, spec: PolicySpec, name: str | None = None) -> Served | None:
+        """Put fresh weights for `spec` under `name`: its base, with a new adapter if it has one. None: a remote policy
+        has no weights here, and its endpoint is noted."""
         name = name or spec.name
+        if spec.kind == "remote":
+            self.endpoints[name] = endpoint(self._settings, spec.name)
+            return None
         if spec.kind == "full":
             base = self._load(spec.base)
             served: Served = base.model
@@ -120,6 +129,34 @@ class Wardrobe:
         return base.voice(min(settings.sampling.max_prompt_tokens or room, room))
 
 
+def endpoint(settings: Settings, policy: str) -> Endpoint:
+    """Where the remote policy of resolved settings is served."""
+    given = settings.policies[policy]
+    assert given.base_url is not None and given.model is not None
+    return Endpoint(
+        given.base_url,
+        given.model,
+        given.api_key_env,
+        timeout_s=given.timeout_s,
+        max_retries=given.max_retries,
+        max_parallel=given.max_parallel,
+        candidates_by=given.candidates_by,
+        request=given.request,
+        max_prompt_tokens=settings.sampling.max_prompt_tokens or MAX_PROMPT_TOKENS,
+    )
+
+
+def make_remote(endpoints: Mapping[str, Endpoint]) -> OpenAIEngine | None:
+    """One engine for all policies that are served elsewhere, None where there are none. Raises `ConfigError` for a key
+    that is not in the environment."""
+    return OpenAIEngine(endpoints) if endpoints else None
+
+
+def by_name(local: LocalEngine, remote: OpenAIEngine | None) -> dict[str, Any]:
+    """Engines by the name that policies give them."""
+    return {"local": local} | ({"openai": remote} if remote is not None else {})
+
+
 def make_engine(served: Mapping[str, Served], voices: Mapping[str, HfVoice], threads: int) -> LocalEngine:
     """One engine for all of these policies."""
     settings = LocalSettings(threads=threads)
@@ -133,16 +170,18 @@ def policy_model(name: str, served: Served) -> PolicyModel:
 
 
 def assemble(prepared: Prepared) -> Parts:
-    """Load every model once, and put engine and learner on the same weights."""
+    """Load every model once, and put engine and learner on the same weights. A missing key is found before that."""
     wardrobe = Wardrobe(prepared.settings)
-    for spec in prepared.cast.policies.values():
+    specs = prepared.cast.policies.values()
+    remote = make_remote({one.name: endpoint(prepared.settings, one.name) for one in specs if one.kind == "remote"})
+    for spec in specs:
         wardrobe.dress(spec)
     learning = [
         policy_model(name, wardrobe.served[name]) for name, spec in prepared.cast.policies.items() if spec.trainable
     ]
     learner = Learner(learning, update_settings(prepared.settings))
     engine = make_engine(wardrobe.served, wardrobe.voices, prepared.settings.threads)
-    return Parts(prepared, engine, learner, wardrobe)
+    return Parts(prepared, engine, learner, wardrobe, remote)
 
 
 @contextmanager

@@ -62,6 +62,8 @@ def show_episode(task: Any, episode: Episode, console: Console) -> None:
             console.print(Text.assemble((f"{role}: ", "bold"), visible(text) or "(nothing)"))
         if frame.grid is not None:
             console.print(coloured(letters(frame.grid)))
+        elif frame.drawing:
+            console.print(Text(frame.drawing))
     console.print()
     if episode.error:
         console.print(Text(visible(f"ended by an error: {episode.error}"), style="red"))

@@ -96,7 +96,7 @@ def _run(
         callback.on_note(f"not the machine this run began on, so bits may differ from here: {', '.join(moved)}")
     try:
         progress = train(parts, progress, record, callback, is_stopping)
-        folder.write_config(settings, engine=parts.engine.resolved())
+        folder.write_config(settings, engine=parts.engine.resolved(), **remote_part(parts))
         if progress.stopped and progress.iteration < settings.train.iterations:
             callback.on_note(
                 f"stopped after iteration {progress.iteration}; checkpoint saved in {folder.checkpoints}. "
@@ -121,10 +121,16 @@ def finish(parts: Parts, folder: RunFolder, progress: Progressed, callback: Call
         settings_hash=settings_hash(settings),
         versions=versions(),
         hardware=hardware(),
+        **remote_part(parts),
     )
     write_result(folder, result)
     draw_report(folder, table, {task.id: task for _, task, _ in tasks})
     return result
+
+
+def remote_part(parts: Parts) -> dict[str, Any]:
+    """`remote` of config.yaml and result.json: what served the policies that have no weights here, and what it cost."""
+    return {} if parts.remote is None else {"remote": parts.remote.resolved()}
 
 
 def draw_report(folder: RunFolder, table: FinalTable, tasks: Mapping[str, Any]) -> None:
@@ -156,6 +162,11 @@ def about(parts: Parts, folder: RunFolder, progress: Progressed) -> dict[str, An
     for policy, chosen in parts.learner.resolved().items():
         lines.append(f"{policy}: {chosen['kind']}, {chosen['trainable_parameters']:,} weights learn")
         lines += [f"{policy}: {note}" for note in chosen["notes"]]  # type: ignore[attr-defined]
+    for policy, served in remote_part(parts).get("remote", {}).items():
+        lines.append(
+            f"{policy}: {served['model']} at {served['host']}; its answers are drawn by a generator of its own, so "
+            "this run does not repeat bit for bit"
+        )
     return {
         "iterations": settings.train.iterations,
         "iteration": progress.iteration,

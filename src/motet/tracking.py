@@ -125,7 +125,8 @@ def rollout_metrics(episodes: Sequence[Episode]) -> Metrics:
     """What was collected: success, failures, cost, and per role the rewards, lengths, cut answers and cut prompts.
 
     Success is over episodes that ended with an outcome; `rollout/failed_frac` is over all. Rewards are means over all
-    candidates that have one, winners and losers alike; a role without any has no such key.
+    candidates that have one, winners and losers alike; a role without any has no such key. Several task sets have
+    numbers of their own beside those of all.
     """
     ended = [episode.outcome for episode in episodes if episode.outcome is not None and episode.error is None]
     by_role: dict[str, list[Call]] = {}
@@ -143,7 +144,19 @@ def rollout_metrics(episodes: Sequence[Episode]) -> Metrics:
     }
     for role, calls in sorted(by_role.items()):
         metrics |= _role_metrics(role, calls)
+    names = sorted({episode.task_set for episode in episodes})
+    for name in names if len(names) > 1 else []:
+        metrics |= _set_metrics(name, [episode for episode in episodes if episode.task_set == name])
     return {key: value for key, value in metrics.items() if value is not None}
+
+
+def _set_metrics(name: str, episodes: Sequence[Episode]) -> Metrics:
+    ended = [episode.outcome for episode in episodes if episode.outcome is not None and episode.error is None]
+    return {
+        f"rollout/episodes/{name}": len(episodes),
+        f"rollout/success/{name}": _mean([float(outcome.success) for outcome in ended]),
+        f"rollout/team/{name}": _mean([outcome.team for outcome in ended]),
+    }
 
 
 def _role_metrics(role: str, calls: Sequence[Call]) -> Metrics:

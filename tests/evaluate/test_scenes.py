@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from motet.evaluate.scenes import Frame, Grid, frames, pick, turns
 from motet.tasks.plan_path import PlanPathTask
+from motet.tasks.sokoban import SokobanTask
 from motet.types import Call, CallKey, Candidate, Episode, Outcome
 
 
@@ -41,6 +42,30 @@ def test_a_role_alone_walks_and_an_answer_without_a_move_says_why():
     (first, second) = frames(task, episode(call("solver", "left"), call("solver", "c1 c3", 1)))
     assert first.note == "no move: 'left' is no cell, and there is no list of moves, 4 moves left"
     assert second.note == "2 steps, at the goal" and second.grid.proposal == ()
+
+
+def test_a_game_without_a_grid_is_drawn_in_letters():
+    task = SokobanTask("t", 6, (), (5,), 0, (1,), 4, 8)
+    played = episode(call("planner", "R"), call("executor", "R"), call("planner", "", 1), call("executor", "R R R", 1))
+    first, second = frames(task, played)
+    assert (first.drawing.splitlines()[0], first.note) == (". @ B . . T", "1 spent so far")
+    assert (second.drawing.splitlines()[0], second.note) == (". . . . @ *", "solved")
+
+
+def test_in_a_debate_the_judge_alone_moves():
+    said = [
+        call("debater", "R", 0, 0),
+        call("debater", "D", 0, 1),
+        call("debater", "R", 1, 0),
+        call("debater", "D", 1, 1),
+    ]
+    task = SokobanTask("t", 6, (), (5,), 0, (1,), 4, 8)
+    first, second = frames(task, episode(*said, call("judge", "R R")))
+    assert (first.note, first.drawing.splitlines()[0]) == ("", "@ B . . . T")
+    assert second.drawing.splitlines()[0] == ". . @ B . T"
+    grid = PlanPathTask("t", 3, (), (), 0, 8, 4, 8)
+    first, second = frames(grid, episode(*said, call("judge", "c01 c02")))
+    assert first.grid is None and second.grid is not None and second.grid.steps == (0, 1, 2)
 
 
 def test_other_tasks_show_what_was_said_slot_by_slot():

@@ -29,10 +29,13 @@ def words_of(ids: torch.Tensor) -> list[str]:
 
 def rendered(prompt: list[str], num_said: int) -> str:
     """What the workflow would say in the situation that a lesson's prompt describes."""
-    goal, walls, said = prompt[0], [int(w[1:]) for w in prompt[1:23] if w != "_"], prompt[23:]
-    task = PlanPathTask("t", 10, tuple(range(22)), (), 0, 99 if goal == "_" else int(goal[1:]), 18, 36)
+    goal, walls, said = prompt[0], tuple(int(w[1:]) for w in prompt[1:23] if w != "_"), prompt[23:]
+    part = "move" if num_said > 4 else "plan"
+    true = walls if part == "move" else tuple(range(22))
+    task = PlanPathTask("t", 10, true, walls, 0, 99 if goal == "_" else int(goal[1:]), 18, 36)
     state = State(task, int(said[-1][1:]), int(said[2][1:]), last=said[1])  # type: ignore[arg-type]
-    values = {"state": state, "walls": tuple(walls), "goal": None if goal == "_" else task.goal}
+    hides = part == "plan" or goal == "_"
+    values = {"position": state, "part": part, "view": "stale_map" if hides else "full"}
     if num_said > 4:
         values["plan"] = Moves(tuple(int(w[1:]) for w in said[3:-1] if w != "_"))
     return compact(said[0], values)

@@ -105,6 +105,43 @@ def test_a_program_that_ends_right_after_its_last_answer_passes_every_time(sandb
     } == {"passed"}
 
 
+@pytest.mark.parametrize("test", [CallTest("f", [], "x" * 65523), CheckTest("assert f() == 'x' * 65523")])
+def test_an_answer_crosses_up_to_the_bound_and_a_longer_one_is_said_to_be_that(each: Sandbox, test):
+    limits = Limits(output_kb=64)  # a message is {"value": "..."}: 13 characters and the text
+    (exact,) = each.run_tests("def f(): return 'x' * 65523", [test], limits=limits)
+    (over,) = each.run_tests("def f(): return 'x' * 65524", [test], limits=limits)
+    assert exact.passed, exact
+    assert (over.status, over.detail) == ("output", "a message of 65537 bytes; at most 65536 are read")
+
+
+@pytest.mark.parametrize("make", ["list(range(n))", "tuple(range(n))", "set(range(n))", "{i: i for i in range(n)}"])
+def test_a_long_answer_crosses_whole(each: Sandbox, make: str):
+    check = CheckTest(f"n = 150_000\nassert f(n) == {make}")
+    (result,) = each.run_tests(f"def f(n): return {make}", [check], limits=Limits(output_kb=8192))
+    assert result.passed, result
+
+
+def test_a_longer_iterator_than_is_read_is_an_error_and_never_cut_short(each: Sandbox):
+    tests = [CheckTest(f"assert list(f({n})) == list(range({n}))") for n in (100_000, 100_001)]
+    limits = Limits(output_kb=8192)
+    exact, over = each.run_tests("def f(n): return iter(range(n))", tests, limits=limits)
+    assert exact.passed and over.status == "error" and "more than 100,000 items" in over.detail
+    with pytest.raises(SandboxError, match="more than 100,000 items"):
+        each.run_tests("def f(n): return n", [CallTest("f", [range(100_001)], 1)])
+
+
+def test_a_call_or_a_check_that_spends_its_processor_time_is_a_timeout(each: Sandbox):
+    busy, limits = "def f():\n while True: pass", Limits(wall_s=60, cpu_s=0.3)
+    assert statuses(each, busy, [CallTest("f", [], 1), CheckTest("assert f() == 1")], limits=limits) == ["timeout"] * 2
+    assert statuses(each, "while True: pass", [CallTest("f", [], 1)], limits=limits) == ["timeout"]
+    assert statuses(each, "def f(): return 1", [CheckTest("f()\nwhile True: pass")], limits=limits) == ["timeout"]
+
+
+def test_a_check_that_is_over_before_the_program_is_defined_waits_for_it(each: Sandbox):
+    assert statuses(each, "import time; time.sleep(0.3)", [CheckTest("pass")]) == ["passed"]
+    assert statuses(each, "import time; time.sleep(0.3); 1 / 0", [CheckTest("pass")]) == ["error"]
+
+
 def test_a_program_does_not_replace_the_builtins_of_its_tests(sandbox: Sandbox):
     program = "def set(x): return 1\ndef len(x): return 1\ndef add(a, b): return 0"
     assert statuses(sandbox, program, [CheckTest("assert set([add(1, 2)]) == set([3])")]) == ["wrong"]

@@ -1,5 +1,6 @@
-"""How fast programs run. Prints what it measures; asserts a third of what is promised for a quiet machine."""
+"""How fast programs run. Prints what it measures; asserts only what a busy machine does not change much."""
 
+import os
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,21 +19,24 @@ def test_a_trivial_run_takes_milliseconds_and_many_fit_in_a_second(backend, caps
             sandbox.ready()
         except SandboxError as problem:
             pytest.skip(str(problem))
-        alone = []
+        alone, spent = [], []
         for _ in range(100):
             started = time.perf_counter()
-            assert sandbox.run("print(1)").stdout == "1\n"
+            ran = sandbox.run("print(1)")
             alone.append(time.perf_counter() - started)
+            spent.append(ran.cpu_s)
+            assert ran.stdout == "1\n"
             time.sleep(0.01)
         sandbox.ready()
         started = time.perf_counter()
         with ThreadPoolExecutor(2 * sandbox.parallel) as threads:
             assert {ran.stdout for ran in threads.map(lambda _: sandbox.run("print(1)"), range(300))} == {"1\n"}
         rate = 300 / (time.perf_counter() - started)
+        own, load = statistics.median(spent) * 1e3, os.getloadavg()[0]
         median, slow = statistics.median(alone) * 1e3, sorted(alone)[94] * 1e3
         with capsys.disabled():
             print(
                 f"\n{sandbox.backend}: a trivial run takes {median:.1f} ms at the median, {slow:.1f} ms at the 95th "
-                f"percentile; {rate:.0f} trivial programs per second on {sandbox.parallel} processors"
+                f"percentile; {rate:.0f} trivial programs per second on {sandbox.parallel} processors; load {load:.1f}"
             )
-    assert median < 45 and rate > 20
+    assert own < 15 and rate > 5

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.sandbox import CheckTest, Sandbox
+from motet.sandbox import CheckTest, Limits, Sandbox
 
 OWN = {
     "gcd of a list": (
@@ -54,7 +54,7 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_a_correct_program_of_our_own_passes(each: Sandbox, name: str):
     program, tests = OWN[name]
-    (result,) = each.run_tests(program, [CheckTest(tests)])
+    (result,) = each.run_tests(program, [CheckTest(tests)], limits=Limits())
     assert result.passed, result.detail
 
 

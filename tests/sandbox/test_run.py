@@ -1,6 +1,9 @@
 """An ordinary program runs as `python main.py` would run it."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -90,9 +93,49 @@ def test_output_is_cut_at_the_bound(sandbox: Sandbox):
     assert (over.status, len(over.stdout)) == ("output", 1024)
 
 
-def test_cpu_time_is_bounded_apart_from_wall_time(sandbox: Sandbox):
-    ran = sandbox.run("while True: pass", limits=Limits(wall_s=20, cpu_s=1))
-    assert ran.status == "timeout" and 0.9 <= ran.cpu_s < 2
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)",
+        "import threading\ndef f():\n while True: pass\nthreading.Thread(target=f).start()",
+    ],
+)
+def test_cpu_time_is_bounded_apart_from_wall_time(each: Sandbox, before: str):
+    ran = each.run(before + "\nwhile True: pass", limits=Limits(wall_s=60, cpu_s=0.5))
+    assert ran.status == "timeout" and 0.5 <= ran.cpu_s < 1.5
+
+
+def test_cpu_time_decides_also_when_the_program_ended_before_anybody_looked(each: Sandbox):
+    work = "import time\nwhile time.process_time() < {}: pass"
+    limits = Limits(wall_s=60, cpu_s=0.5)
+    assert each.run(work.format(0.3), limits=limits).status == "ok"
+    assert each.run(work.format(0.501), limits=limits).status == "timeout"
+
+
+@pytest.mark.slow
+def test_a_busy_machine_changes_no_verdict(each: Sandbox):
+    """Three busy loops for each processor: work of 0.7 s takes seconds, and neither limit counts those."""
+    crowd = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        limits = Limits(wall_s=1, cpu_s=1)
+        worked = each.run("import time\nwhile time.process_time() < 0.7: pass", limits=limits)
+        slept = each.run("import time\ntime.sleep(60)", limits=limits)
+        call = CallTest("f", [], None)
+        (called,) = each.run_tests(
+            "import time\ndef f():\n t = time.process_time()\n while time.process_time() - t < 0.6: pass",
+            [call],
+            limits=limits,
+        )
+    finally:
+        for one in crowd:
+            one.kill()
+            one.wait()
+    assert worked.status == "ok" and worked.seconds > 1, worked
+    assert slept.status == "timeout" and slept.cpu_s < 0.5
+    assert called.passed, called
 
 
 def test_memory_is_that_of_the_limits_given_with_the_program(sandbox: Sandbox):

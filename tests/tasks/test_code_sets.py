@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from motet.errors import ConfigError, TaskError
-from motet.tasks.base import Programmable, make_task_set
+from motet.tasks.base import Answerable, Programmable, make_task_set
 from motet.tasks.code_sets import SCHEMAS
 from motet.testing.check_task import check_task
 
@@ -115,8 +115,11 @@ def test_every_set_has_its_rows_here() -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_the_home_become_programming_tasks(tmp_path, name: str) -> None:
     tasks = make_task_set(name, test=fill(tmp_path / "rows.jsonl", ROWS[name]))
-    assert isinstance(tasks.task("test", 0), Programmable) and tasks.task("test", 0).id.startswith(f"{name}/")
-    assert check_task(tasks) == ["splits", "pure", "value", "ids", "disjoint"]
+    task = tasks.task("test", 0)
+    assert isinstance(task, Programmable) and isinstance(task, Answerable) and task.id.startswith(f"{name}/")
+    assert "```python" in task.answer_form and task.words == ""
+    assert task.function in task.answer_form
+    assert check_task(tasks) == ["splits", "pure", "value", "ids", "disjoint", "rewards"]
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, number) for name in MALFORMED for number in range(3)])

@@ -15,9 +15,9 @@ from motet.tasks.base import draw
 from motet.tasks.plan_path import PlanPath, PlanPathTask
 from motet.tasks.plan_path_grid import neighbours
 from motet.tasks.plan_path_moves import parse_moves
+from motet.tasks.plan_path_words import cell_words
 from motet.types import Call, Episode, Sampling
 from motet.workflows.planner_executor import PlannerExecutor
-from motet.workflows.planner_executor_prompts import cell_words
 from motet.workflows.single import Single
 
 

@@ -36,6 +36,7 @@ app.command("report")(looking.report)
 app.command("recipes")(machine.recipes)
 app.command("doctor")(machine.doctor)
 app.command("bench")(machine.bench)
+app.command("matrix")(machine.matrix)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

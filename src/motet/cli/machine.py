@@ -1,4 +1,5 @@
-"""`motet recipes`, `motet doctor`, `motet bench`: what there is, what runs here, and how fast."""
+"""`motet recipes`, `motet doctor`, `motet bench`, `motet matrix`: what there is, what runs here, how fast, and whether
+everything holds together."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ def recipes(
         bool, typer.Option("--keys", help="List every key a recipe can hold, with default and meaning.")
     ] = False,
 ) -> int:
-    """List the recipes that come with the package.
+    """List the recipes that come with the package, and the published reward mixes (`preset=NAME`).
 
     Example: motet recipes --keys
     """
+    from motet.config import PRESETS
     from motet.config import recipes as shipped
     from motet.config.describe import key_table
 
@@ -29,6 +31,9 @@ def recipes(
     found = shipped()
     for name, description in found.items():
         typer.echo(f"{name:<{max(map(len, found))}}  {description}")
+    typer.echo("\npresets: mixes of rewards as published, for any recipe (motet train plan_path preset=at_grpo)")
+    for name, preset in PRESETS.items():
+        typer.echo(f"{name:<{max(map(len, PRESETS))}}  {preset.meaning} ({preset.source})")
     return 0
 
 
@@ -66,3 +71,28 @@ def bench(
         for key, value in found.items():
             typer.echo(f"{key}  {value:.4g}" if isinstance(value, float) else f"{key}  {value}")
     return 0
+
+
+def matrix(
+    only: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CELL]...", help="Kinds, task sets, workflows or TASKS:WORKFLOW; none: all cells."),
+    ] = None,
+    tier: Annotated[str, typer.Option(help="smoke: tiny models of random weights; chat: a real chat model.")] = "smoke",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    as_json: JsonOption = False,
+) -> int:
+    """Train every kind of task with every workflow that is made for it, two iterations each, and show whether each role
+    had something to learn from. Exit code 1 where a cell does not hold.
+
+    Example: motet matrix plan_path:planner_executor voting
+    """
+    from motet.matrix import run_matrix
+    from motet.matrix_table import line, show
+
+    found = run_matrix(tier, only or (), seed=seed, progress=lambda one: typer.echo(line(one), err=True))
+    if as_json:
+        typer.echo(json.dumps({"tier": tier, "seed": seed, "cells": [one.to_json() for one in found]}, indent=1))
+    else:
+        show(found, tier)
+    return 0 if all(one.holds for one in found) else 1

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from motet.config.marks import Marked, Path, apply_overrides, parse_yaml
+from motet.config.presets import apply_preset
 from motet.config.settings import Settings
 from motet.errors import ConfigError
 
@@ -84,7 +85,12 @@ def load(recipe: str | Mapping[str, Any] | Marked, overrides: Iterable[str] = ()
         marked = read_recipe(recipe)
     else:
         marked = Marked({**recipe})
-    apply_overrides(marked, overrides)
+    if marked.data.get("preset"):
+        apply_preset(marked, marked.data["preset"], over=False)
+    for override in overrides:
+        apply_overrides(marked, [override])
+        if override.partition("=")[0].strip() == "preset" and marked.data["preset"]:
+            apply_preset(marked, marked.data["preset"], over=True)
     try:
         settings = Settings.model_validate(marked.data)
     except ValidationError as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from motet.config.load import Loaded, nearest
 from motet.config.marks import Path
+from motet.config.redact import redact
 from motet.config.settings import GROUP_FIELDS, GROUPINGS, PolicySettings, RoleSettings, Section, Settings
 from motet.errors import ConfigError
 
@@ -49,8 +50,9 @@ def resolve(loaded: Loaded, roles: Mapping[str, int]) -> Settings:
 
 
 def settings_hash(settings: Settings) -> str:
-    """Sixteen hex digits over everything that can change a result: all settings but the run's name and description."""
-    data = settings.model_dump(mode="json", exclude={"name", "description"})
+    """Sixteen hex digits over everything that can change a result: all settings but the run's name and description, and
+    the preset's name: what the preset says stands in the settings."""
+    data = settings.model_dump(mode="json", exclude={"name", "description", "preset"})
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -126,6 +128,20 @@ def _check_seat(loaded: Loaded, seat: str, policy: str, roles: Mapping[str, int]
 
 
 def _check_policies(loaded: Loaded, settings: Settings) -> None:
+    for name, policy in settings.policies.items():
+        if policy.kind != "remote":
+            continue
+        for key in ("base_url", "model"):
+            if getattr(policy, key) is None:
+                raise _at(loaded, ("policies", name), f"the remote policy '{name}' has no {key}", f"add {key}")
+        written = policy.model_dump(mode="json")
+        if redact(written) != written:
+            raise _at(
+                loaded,
+                ("policies", name),
+                f"the remote policy '{name}' seems to hold a secret, and settings are written to files",
+                "put the key into an environment variable, and its name into api_key_env",
+            )
     if settings.train.iterations and not trainable_policies(settings):
         raise _at(loaded, ("policies",), "no policy is trainable", "make one full or lora, or set train.iterations=0")
 

@@ -47,8 +47,9 @@ class WorkflowSettings(Section):
 
 
 class PolicySettings(Section):
-    kind: Literal["full", "lora", "frozen"] = Field(
-        "full", description="what is trained: all weights, an adapter, or nothing"
+    kind: Literal["full", "lora", "frozen", "remote"] = Field(
+        "full",
+        description="what is trained: all weights, an adapter, or nothing; remote: nothing, and served elsewhere",
     )
     base: str | None = Field(None, description="model to start from; empty: the recipe's `model`")
     rank: int = Field(16, ge=1, description="rank of the adapter (lora)")
@@ -57,6 +58,28 @@ class PolicySettings(Section):
     )
     targets: list[str] = Field(
         default_factory=list, description="modules the adapter is put on (lora); empty: all linear layers"
+    )
+    base_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
+        description="address of an OpenAI-compatible endpoint, without /chat/completions (remote)",
+    )
+    model: str | None = Field(None, min_length=1, description="what the endpoint calls the model (remote)")
+    api_key_env: str | None = Field(
+        None,
+        pattern=r"^[A-Z_][A-Z0-9_]*$",
+        description="name of the environment variable that holds the key, never the key (remote); empty: no key",
+    )
+    timeout_s: float = Field(60.0, gt=0, le=86400, description="bound on one request (remote)")
+    max_retries: int = Field(
+        5, ge=0, le=20, description="further tries after 429, 5xx, a broken connection or answer (remote)"
+    )
+    max_parallel: int = Field(16, ge=1, description="requests in flight (remote)")
+    candidates_by: Literal["calls", "n"] = Field(
+        "calls", description="K candidates by a request each, or by one request with `n` (remote)"
+    )
+    request: dict[str, Any] = Field(
+        default_factory=dict, description="fields added to every request; null takes one out (remote)"
     )
 
 
@@ -178,6 +201,16 @@ class EvaluateSection(Section):
     )
 
 
+class SandboxSection(Section):
+    backend: Literal["auto", "bubblewrap", "namespaces", "none"] = Field(
+        "auto", description="the wall around programs that models write; `none`: this user's rights, no wall"
+    )
+    wall_s: float = Field(20.0, gt=0, description="seconds one program or test may take")
+    cpu_s: float = Field(10.0, gt=0, description="processor seconds of one program or test")
+    memory_mb: int = Field(512, ge=64, description="memory of one program, interpreter included")
+    parallel: int = Field(0, ge=0, description="programs that run at a time; 0: one per processor")
+
+
 class Settings(Section):
     name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="name of the run's folder")
     description: str = Field("", description="one line, shown by `motet recipes`")
@@ -193,6 +226,7 @@ class Settings(Section):
     threads: int = Field(
         0, ge=0, description="threads of torch; 0: the cores that are free at the start, resolved once per run"
     )
+    preset: str = Field("", description="published mix of rewards to start from, of those that `motet recipes` lists")
     tasks: list[TaskSettings] = Field(min_length=1, description="weighted task sets")
     workflow: WorkflowSettings = Field(description="who speaks when")
     cast: Literal["shared", "per_role", "per_slot"] | dict[str, str] = Field(
@@ -209,5 +243,8 @@ class Settings(Section):
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="how a batch is collected")
     credit: CreditSection = Field(default_factory=CreditSection, description="how rewards become advantages")
     update: UpdateSection = Field(default_factory=UpdateSection, description="how advantages become weights")
+    sandbox: SandboxSection = Field(
+        default_factory=SandboxSection, description="what holds programs, where tasks or workflow run any"
+    )
     train: TrainSection = Field(default_factory=TrainSection, description="how long, and what is kept")
     evaluate: EvaluateSection = Field(default_factory=EvaluateSection, description="the evaluation at the end")

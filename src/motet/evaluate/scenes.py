@@ -8,10 +8,11 @@ from functools import singledispatch
 from typing import Any
 
 from motet.evaluate.result import is_solved
+from motet.tasks.games import Game
 from motet.tasks.plan_path import PlanPathTask, State, walk
 from motet.tasks.plan_path_moves import parse_moves
+from motet.tasks.plan_path_words import plan_cells
 from motet.types import Call, Episode
-from motet.workflows.planner_executor_prompts import plan_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,16 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One turn: its number, what each role said (role, text), the picture after it, and one line of what happened."""
+    """One turn: its number, what each role said (role, text), the picture after it, and one line of what happened.
+
+    `drawing` is a picture in letters, where there is no `grid`.
+    """
 
     turn: int
     said: tuple[tuple[str, str], ...]
     grid: Grid | None = None
     note: str = ""
+    drawing: str = ""
 
 
 @singledispatch
@@ -50,9 +55,30 @@ def frames(task: Any, episode: Episode) -> list[Frame]:
     """The frames of an episode, one per turn. A kind of task with a picture registers its own:
     `frames.register(MyTask)`.
 
-    Without one, a frame holds what was said.
+    Without one, a game is drawn in letters, and any other frame holds what was said.
     """
-    return [Frame(turn, _said(calls)) for turn, calls in turns(episode)]
+    if not isinstance(task, Game):
+        return [Frame(turn, _said(calls)) for turn, calls in turns(episode)]
+    position, made = task.start(), []
+    for turn, calls in turns(episode):
+        note = ""
+        if calls[-1].key.role == mover(episode):
+            moves = position.read(calls[-1].text)
+            position = position.after(moves)
+            note = _left(position, moves)
+        made.append(Frame(turn, _said(calls), note=note, drawing=position.draw()))
+    return made
+
+
+def mover(episode: Episode) -> str:
+    """The role that moves in an episode of a game: of those that spoke, the last to speak for the first time."""
+    return list(dict.fromkeys(call.key.role for call in episode.calls))[-1]
+
+
+def _left(position: Any, moves: Any) -> str:
+    """One line of what a turn brought."""
+    end = "solved" if position.at_goal else "out of moves" if position.is_over else f"{position.num_moves} spent so far"
+    return f"{moves.failure}; {end}" if moves.failure else end
 
 
 def turns(episode: Episode) -> Iterator[tuple[int, list[Call]]]:
@@ -79,12 +105,15 @@ def _said(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
 
 @frames.register
 def _(task: PlanPathTask, episode: Episode) -> list[Frame]:
-    """Plan-Path: the last to speak in a turn walks, whoever spoke before proposed."""
+    """Plan-Path: the last to speak in a turn walks, others proposed; in a round of proposals nobody walks."""
     state, made = task.start(), []
     for turn, calls in turns(episode):
-        *before, mover = calls
+        *before, last = calls
+        if last.key.role != mover(episode):
+            made.append(Frame(turn, _said(calls)))
+            continue
         proposal = tuple(plan_cells(state, parse_moves(before[-1].text))) if before else ()
-        moves = parse_moves(mover.text)
+        moves = parse_moves(last.text)
         walked = walk(state, moves)
         bump = (walked.after.cell, walked.bumped) if walked.bumped is not None else None
         grid = Grid(

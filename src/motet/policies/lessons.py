@@ -1,8 +1,8 @@
 """Lessons for the warm start of the tiny bases: prompts of Plan-Path as ids, and what a demonstrator would answer.
 
-Each batch holds B grids with S walks each. The words are those of `workflows/planner_executor_prompts.py`'s compact
-dialect; a test compares them with what the workflow says. A quarter of the walks begin anywhere, a quarter at least
-six moves from the goal, half where the way is long or bent by walls: there the tiny models fail longest.
+Each batch holds B grids with S walks each. The words are those of `tasks/plan_path_words.py`; a test compares them
+with what the workflow says. A quarter of the walks begin anywhere, a quarter at least six moves from the
+goal, half where the way is long or bent by walls: there the tiny models fail longest.
 
 Legend: B grids, S walks per grid, M = B S, T = 8 cells per walk, C = 100 cells.
 """

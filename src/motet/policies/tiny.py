@@ -25,6 +25,11 @@ U D L R up down left right + - * / = ( ) [ ] , . : ; < > ? !
 row column box given # @ $ % & ^
 yes no true false pass fail accept reject agree disagree keep change done stop
 """
+_LATER_WORDS = """
+generator evaluator synthesizer debater reasoner way ones tens carry
+for in if else sum max min len sorted abs
+"""
+"""Words that took the place of spare ones: new ones go to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ def vocabulary() -> tuple[str, ...]:
     words += _WORDS.split()
     words += [str(digit) for digit in range(10)]
     words += [chr(letter) for letter in range(ord("a"), ord("z") + 1)]
+    words += _LATER_WORDS.split()
     return (*words, *(f"spare{index:02d}" for index in range(VOCAB_SIZE - len(words))))
 
 

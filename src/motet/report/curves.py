@@ -10,7 +10,7 @@ from motet.report.plot import Series, line_plot
 CHARTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     (
         "success while training (sampled, tree sampling) and on validation",
-        ("rollout/success", "validation/success"),
+        ("rollout/success", "validation/success", "validation/set_success"),
         True,
     ),
     ("team reward by role, all candidates", ("reward/team",), True),
@@ -52,9 +52,10 @@ def series_of(metrics: Sequence[Mapping[str, Any]], key: str) -> list[Series]:
         ]
         is_validation = one.startswith("validation/")
         name = one.removeprefix(key).strip("/") or ("all" if len(found) > 1 else key)
-        name = (
-            f"validation, {name}" if is_validation and name != key else "training" if key == "rollout/success" else name
-        )
+        if key == "rollout/success":
+            name = "training" if one == key else f"training, {name}"
+        elif is_validation and name != key:
+            name = f"validation, {name}"
         made.append(Series(name, tuple(points), smooth=not is_validation, dots=is_validation))
     return made
 

@@ -149,6 +149,7 @@ def _drawn(task: Any, episode: Episode) -> dict[str, Any]:
                 "said": [(role, visible(text)) for role, text in one.said],
                 "note": one.note,
                 "grid": Markup(draw(one.grid)) if one.grid else "",
+                "drawing": "" if one.grid else one.drawing,
             }
             for one in frames(task, episode)
         ],

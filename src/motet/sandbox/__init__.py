@@ -2,7 +2,7 @@
 
 from motet.sandbox.checks import CallTest, CheckTest, StdinTest, TestResult, same_output
 from motet.sandbox.limits import Limits, Ran, Status
-from motet.sandbox.sandbox import Sandbox, shared
+from motet.sandbox.sandbox import Sandbox, configure, shared
 
 __all__ = [
     "CallTest",
@@ -13,6 +13,7 @@ __all__ = [
     "Status",
     "StdinTest",
     "TestResult",
+    "configure",
     "same_output",
     "shared",
 ]

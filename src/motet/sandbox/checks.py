@@ -17,11 +17,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, Protocol
 
 from motet.errors import SandboxError
+from motet.sandbox.cells import Cell
 from motet.sandbox.inside import frames, plain
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
-from motet.sandbox.pool import Cell
-from motet.sandbox.session import Watch, Watched, judge
+from motet.sandbox.session import Watch, Watched, begun, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,27 +144,33 @@ def _same_number(a: str, b: str) -> bool:
     return one.is_finite() and other.is_finite() and one == other
 
 
+_QUESTION_BYTES = 64 << 20
+"""The longest call that a task's tests may make, arguments included; larger ones end the test as `output`."""
+
+
 class _Conversation:
     """A program's cell and a tester's cell, with this process passing messages between them."""
 
     def __init__(self, program: Cell, tester: Cell, limits: Limits, stop_early: bool) -> None:
         self.results: list[TestResult] = []
         self.fault = ""
-        self.defined = self._silent = False
+        self.defined = self._silent = self._done = False
         self._stop_early, self._asked = stop_early, b""
-        self.program = Watched(program, limits, self._from_program, self._program_silent)
-        self.tester = Watched(tester, limits, self._from_tester, self._tester_silent)
+        self.program = Watched(program, limits, self._from_program, self._program_silent, limits.output_kb << 10)
+        self.tester = Watched(tester, limits, self._from_tester, self._tester_silent, _QUESTION_BYTES)
         self.watch = Watch([self.program, self.tester], limits.wall_s)
 
     def _from_program(self, body: bytes) -> None:
         """The first message says that the program is defined; then each answers one question, or is nothing."""
         if not self.defined:
             self.defined = True
-            if self._asked:
+            if self._done:
+                self.program.end("done")
+            elif self._asked:
                 self._ask()
         elif self._asked:
             self._asked = b""
-            self.tester.say(body, self.watch.left_s)
+            self.tester.say(body, self.watch.late)
 
     def _from_tester(self, body: bytes) -> None:
         message = frames.parse(body)
@@ -186,60 +192,72 @@ class _Conversation:
                 self._ask()
 
     def _ask(self) -> None:
-        self.program.say(self._asked, self.watch.left_s)
+        self.program.say(self._asked, self.watch.late)
 
     def _program_silent(self) -> None:
         """The program answers no more. That matters only to a tester that waits for an answer, or will ask again."""
         self._silent = True
-        self.program.end("silent")
         if self._asked:
             self.tester.end("program")
 
     def _tester_silent(self) -> None:
-        self.program.end("done")
+        """No question will come. A program that is still being defined goes on: whether it can be is part of a test."""
+        self._done = True
+        if self.defined:
+            self.program.end("done")
 
 
 def _converse(sandbox: Cells, program: str, tests: Sequence[Any], limits: Limits, stop_early: bool) -> list[TestResult]:
     """Results of the first tests: of all, or of those up to the one at which the program ended or time ran out."""
-    define = make_job("calls", program, limits)
+    define, ask = make_job("calls", program, limits), _tester_job(tests, limits)
+    both, walled = begun(lambda: _talk(sandbox, define, ask, limits, stop_early)), sandbox.backend != "none"
+    if both.fault:
+        raise SandboxError(both.fault, fix="correct the tests of the task")
+    if isinstance(tests[0], CheckTest):
+        return [_check_result(both, walled)]
+    results = both.results
+    if len(results) < len(tests) and both.tester.cause != "done":
+        results.append(_why_ended(both, walled))
+    return results
+
+
+def _talk(
+    sandbox: Cells, define: dict[str, Any], ask: dict[str, Any], limits: Limits, stop_early: bool
+) -> _Conversation:
+    """The whole conversation of two fresh cells, both ended."""
     with sandbox.cells(2, limits) as (first, second):
         both = _Conversation(first, second, limits, stop_early)
-        second.hand_over(_tester_job(tests, limits))
+        second.hand_over(ask)
         first.hand_over(define)
         both.watch.until_ended()
-        walled = sandbox.backend != "none"
-        if both.fault:
-            raise SandboxError(both.fault, fix="correct the tests of the task")
-        if isinstance(tests[0], CheckTest):
-            return [_check_result(both, walled)]
-        results = both.results
-        if len(results) < len(tests) and both.tester.cause != "done":
-            results.append(_why_ended(both, walled))
-        return results
+        return both
 
 
 def _tester_job(tests: Sequence[Any], limits: Limits) -> dict[str, Any]:
     if isinstance(tests[0], CheckTest):
         test = tests[0]
         return make_job("check", test.source, limits, setup=test.setup, functions=list(test.functions))
-    calls = [
-        {
-            "function": test.function,
-            "arguments": [plain.encode(value) for value in test.arguments],
-            "named": {name: plain.encode(value) for name, value in test.named.items()},
-            "expected": plain.encode(test.expected),
-            "tolerance": test.tolerance,
-        }
-        for test in tests
-    ]
+    try:
+        calls = [
+            {
+                "function": test.function,
+                "arguments": [plain.encode(value) for value in test.arguments],
+                "named": {name: plain.encode(value) for name, value in test.named.items()},
+                "expected": plain.encode(test.expected),
+                "tolerance": test.tolerance,
+            }
+            for test in tests
+        ]
+    except (plain.PlainError, RecursionError) as problem:
+        raise SandboxError(f"a test holds no plain value: {problem}", fix="correct the tests of the task") from None
     return make_job("compare", "", limits, calls=calls)
 
 
 def _check_result(both: _Conversation, walled: bool) -> TestResult:
     """Passed only if the program could be defined and the tester's own process ended by itself, with code 0."""
-    if both.tester.cause or not both.defined:
-        return _why_ended(both, walled)
     tester = judge(both.tester, walled=walled)
+    if both.tester.cause or not both.defined or tester.status == "memory":
+        return _why_ended(both, walled)
     if tester.status == "ok":
         return TestResult("passed")
     last = tester.stderr.rstrip().rsplit("\n", 1)[-1]
@@ -247,9 +265,10 @@ def _check_result(both: _Conversation, walled: bool) -> TestResult:
 
 
 def _why_ended(both: _Conversation, walled: bool) -> TestResult:
-    """What the program's own end says, for a test that the tester could not finish."""
-    ran = judge(both.program, walled=walled)
-    status: TestStatus = "error" if ran.status == "ok" or both.program.cause == "silent" else ran.status
-    if both.tester.cause == "timeout" and both.program.cause in ("timeout", "done", "silent"):
-        status = "timeout"
-    return TestResult(status, ran.stderr[-2000:] or "the program ended before it answered")
+    """What the ends of both cells say, the program's first, for a test that the tester could not finish."""
+    for one in (both.program, both.tester):
+        ran = judge(one, walled=walled)
+        if ran.status != "ok" and ran.status != "error":
+            return TestResult(ran.status, one.note or ran.stderr[-2000:])
+    said = bytes(both.program.stderr).decode("utf-8", "replace")
+    return TestResult("error", said[-2000:] or "the program ended before it answered")

@@ -15,10 +15,13 @@ Status = Literal["ok", "error", "timeout", "memory", "output"]
 class Limits:
     """Bounds of one program.
 
-    `wall_s` and `cpu_s`: seconds; `cpu_s` is that of each process, in whole seconds, rounded up. `memory_mb`: address
-    space of each process, interpreter included. `file_mb`: the size of one file. `output_kb`: standard output and error
-    together, and each value a call returns. `tasks`: processes and threads together. `fork`: without it the program may
-    start threads but no process, and `memory_mb` bounds the whole program; with it the bound is `tasks * memory_mb`.
+    `cpu_s`: seconds of processor time of the program, all threads together; each process that it starts is ended at
+    about twice that. `wall_s`: seconds in which it may sleep or work; those in which it was ready to work and this
+    machine had no processor for it do not count, up to 100 times `wall_s`, so a busy machine changes no verdict.
+    `memory_mb`: address space of each process, interpreter included. `file_mb`: the size of one file. `output_kb`:
+    standard output and error together, and each value a call returns. `tasks`: processes and threads together. `fork`:
+    without it the program may start threads but no process, and `memory_mb` bounds the whole program; with it the bound
+    is `tasks * memory_mb`.
 
     Raises `SandboxError` for a bound that is not positive.
 
@@ -45,9 +48,9 @@ class Limits:
                 raise SandboxError(f"{name} is {value!r}", fix="give a positive bound")
 
     def as_job(self) -> dict[str, Any]:
-        """The part of the bounds that the kernel holds, in its units."""
+        """The part of the bounds that is held behind the wall, in the kernel's units."""
         return {
-            "cpu_s": math.ceil(self.cpu_s),
+            "cpu_s": self.cpu_s,
             "memory_bytes": self.memory_mb << 20,
             "file_bytes": self.file_mb << 20,
             "tasks": self.tasks,

@@ -16,80 +16,11 @@ from typing import Any
 from motet.errors import SandboxError
 from motet.sandbox import backends
 from motet.sandbox.backends import BackendName
-from motet.sandbox.inside import frames
-
-_PATIENCE_S = 60.0
-"""How long the sandbox may take for a step of its own before it counts as failed."""
-
-_REFUSED_FIX = (
-    "install bubblewrap, or allow unprivileged user namespaces on this machine, or say `sandbox: none` "
-    "to run untrusted programs with this user's rights"
-)
+from motet.sandbox.cells import PATIENCE_S, REFUSED_FIX, Cell
 
 
-class Cell:
-    """This side of one cell: `leash` (the watchman: verdict, kill), `line` (the inhabitant), `out` and `err`."""
-
-    def __init__(self, control: socket.socket, user: int) -> None:
-        self.leash, far_leash = socket.socketpair()
-        self.line, far_line = socket.socketpair()
-        self.out, far_out = os.pipe()
-        self.err, far_err = os.pipe()
-        far = [far_leash.fileno(), far_line.fileno(), far_out, far_err]
-        try:
-            socket.send_fds(control, [json.dumps({"user": user}).encode()], far)
-        except OSError:
-            self.close()
-            raise
-        finally:
-            far_leash.close()
-            far_line.close()
-            os.close(far_out)
-            os.close(far_err)
-        for fd in (self.out, self.err):
-            os.set_blocking(fd, False)
-        self._open = True
-
-    _open = True
-
-    def wait_ready(self) -> None:
-        """Return when the inhabitant waits for its program. Raises `SandboxError` if it will not."""
-        self.line.settimeout(_PATIENCE_S)
-        try:
-            message = frames.receive_from(self.line)
-        except (OSError, frames.FrameError) as problem:
-            raise SandboxError(f"a cell did not come up: {problem}", fix=_REFUSED_FIX) from None
-        if "fault" in message:
-            raise SandboxError(str(message["fault"]), fix=_REFUSED_FIX)
-
-    def ended(self) -> bool:
-        """Whether its watchman has spoken or gone already."""
-        return bool(select.select([self.leash], [], [], 0)[0])
-
-    def hand_over(self, job: dict[str, Any]) -> None:
-        """Give the inhabitant its program. Raises `SandboxError` if it does not take it."""
-        self.line.settimeout(_PATIENCE_S)
-        try:
-            self.line.sendall(frames.pack(job))
-        except OSError as problem:
-            raise SandboxError(f"a cell did not take its program: {problem}") from None
-
-    def kill(self) -> None:
-        """Ask the watchman to end the cell. The verdict still comes on the leash."""
-        try:
-            self.leash.sendall(b"k")
-        except OSError:  # it has ended already
-            return
-
-    def close(self) -> None:
-        """End the cell if it lives and let go of it. Can be called twice."""
-        if self._open:
-            self._open = False
-            self.kill()
-            self.leash.close()
-            self.line.close()
-            os.close(self.out)
-            os.close(self.err)
+class KeeperGone(SandboxError):
+    """The keeper has ended, so that another one can be started."""
 
 
 class Keeper:
@@ -117,11 +48,11 @@ class Keeper:
                 self.close()
                 told.seek(0)
                 text = told.read(2000).decode(errors="replace").strip()
-                raise SandboxError(f"{name}: {problem}{': ' + text if text else ''}", fix=_REFUSED_FIX)
+                raise SandboxError(f"{name}: {problem}{': ' + text if text else ''}", fix=REFUSED_FIX)
 
     def _greet(self, config: dict[str, Any]) -> str:
         """What is wrong with the keeper, or nothing."""
-        self.control.settimeout(_PATIENCE_S)
+        self.control.settimeout(PATIENCE_S)
         try:
             self.control.send(json.dumps(config).encode())
             answer = self.control.recv(4096)
@@ -137,7 +68,7 @@ class Keeper:
         try:
             return Cell(self.control, backends.user_of(self._orders))
         except OSError as problem:
-            raise SandboxError(f"the keeper is gone: {problem}") from None
+            raise KeeperGone(f"the keeper is gone: {problem}", fix="is this machine out of memory?") from None
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -176,10 +107,9 @@ class Pool:
         """
         for left in range(self.warm, -1, -1):
             with self._lock:
-                keeper = self._living()
-                self._fill(keeper)
+                self._fill()
                 cell = self._cells.popleft()
-                self._fill(keeper)
+                self._fill()
             try:
                 cell.wait_ready()
                 if not cell.ended():
@@ -191,11 +121,11 @@ class Pool:
             cell.close()
         raise SandboxError("cells end before they are used", fix="is this machine out of memory?")
 
-    def ready(self, within_s: float = _PATIENCE_S) -> int:
+    def ready(self, within_s: float = PATIENCE_S) -> int:
         """How many cells are ready now, after waiting until all are or the time is over."""
         deadline = time.monotonic() + within_s
         with self._lock:
-            self._fill(self._living())
+            self._fill()
             cells = list(self._cells)
         count = 0
         for cell in cells:
@@ -209,9 +139,18 @@ class Pool:
             if self._owner == os.getpid():
                 self._drop()
 
-    def _fill(self, keeper: Keeper) -> None:
-        while len(self._cells) < self.warm:
-            self._cells.append(keeper.order())
+    def _fill(self) -> None:
+        """Order cells until `warm` are there; from a new keeper where the old one ends meanwhile."""
+        for left in (2, 1, 0):
+            keeper = self._living()
+            try:
+                while len(self._cells) < self.warm:
+                    self._cells.append(keeper.order())
+                return
+            except KeeperGone:
+                self._drop()
+                if not left:
+                    raise
 
     def _living(self) -> Keeper:
         """The keeper; a new one if there is none, if it died, or if this is a forked copy of the process."""
@@ -252,4 +191,4 @@ def _first(backend: BackendName, settings: dict[str, Any]) -> Keeper:
                     keeper.close()
                     reason = problem.what
         reasons.append(f"{name}: {reason}")
-    raise SandboxError("no sandbox works here (" + "; ".join(reasons) + ")", fix=_REFUSED_FIX)
+    raise SandboxError("no sandbox works here (" + "; ".join(reasons) + ")", fix=REFUSED_FIX)

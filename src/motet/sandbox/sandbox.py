@@ -9,14 +9,17 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from motet.errors import SandboxError
 from motet.sandbox.backends import BackendName, counts_processes
+from motet.sandbox.cells import Cell
 from motet.sandbox.checks import Test, TestResult, run_tests
 from motet.sandbox.jobs import make_job
 from motet.sandbox.limits import Limits, Ran
-from motet.sandbox.pool import Cell, Pool
-from motet.sandbox.session import Watch, Watched, judge
+from motet.sandbox.pool import Pool
+from motet.sandbox.session import Watch, Watched, begun, judge
 
 
 class Sandbox:
@@ -73,6 +76,9 @@ class Sandbox:
         """Run `program` as `python main.py`, with `stdin` as its input and `files` in its folder (relative names)."""
         limits = limits or self.limits
         job = make_job("script", program, limits, stdin=stdin, files=files)
+        return begun(lambda: self._run(job, limits))
+
+    def _run(self, job: dict[str, Any], limits: Limits) -> Ran:
         with self.cells(1, limits) as (cell,):
             one = Watched(cell, limits)
             watch = Watch([one], limits.wall_s)
@@ -132,13 +138,44 @@ class Sandbox:
         self.close()
 
 
-_shared: dict[BackendName, Sandbox] = {}
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What `shared` serves."""
+
+    backend: BackendName = "auto"
+    limits: Limits = field(default_factory=Limits)
+    parallel: int | None = None
+
+
+_chosen = _Choice()
+_shared: dict[_Choice, Sandbox] = {}
 _shared_lock = threading.Lock()
 
 
-def shared(backend: BackendName = "auto") -> Sandbox:
-    """The sandbox of this process, started at first use, ended with the process; one for each `backend` asked for."""
+def shared(backend: BackendName | None = None) -> Sandbox:
+    """The sandbox of this process, as `configure` chose it; started at first use, ended with the process.
+
+    With a `backend`, that of another one under the same limits; there is one for each that was asked for.
+    """
     with _shared_lock:
-        if backend not in _shared:
-            _shared[backend] = Sandbox(backend=backend)
-        return _shared[backend]
+        choice = _chosen if backend is None else replace(_chosen, backend=backend)
+        if choice not in _shared:
+            _shared[choice] = Sandbox(choice.limits, backend=choice.backend, parallel=choice.parallel)
+        return _shared[choice]
+
+
+def configure(backend: BackendName = "auto", *, limits: Limits | None = None, parallel: int | None = None) -> str:
+    """Choose what `shared()` serves in this process from now on, prove that it works, and return the backend in use.
+
+    `limits`: the bounds of a program that is given none of its own. `parallel`: programs at a time, None or 0 for one
+    per processor. Work that runs already goes on under what it began with. Raises `SandboxError` where no wall can be
+    built: without one, programs run only for a `backend` of `none`, said aloud. What was chosen before then stays.
+    """
+    global _chosen
+    before = _chosen
+    _chosen = _Choice(backend, limits or Limits(), parallel or None)
+    try:
+        return shared().backend
+    except SandboxError:
+        _chosen = before
+        raise

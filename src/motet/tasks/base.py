@@ -14,7 +14,10 @@ from motet.types import Reward
 
 BUILTIN = {
     "plan_path": "motet.tasks.plan_path:PlanPath",
+    "sudoku": "motet.tasks.sudoku:Sudoku",
+    "sokoban": "motet.tasks.sokoban:Sokoban",
     "jsonl": "motet.tasks.jsonl:JsonlTasks",
+    "arithmetic": "motet.tasks.arithmetic:Arithmetic",
     "aime24": "motet.tasks.math_sets:AIME24",
     "aime25": "motet.tasks.math_sets:AIME25",
     "amc23": "motet.tasks.math_sets:AMC23",
@@ -31,6 +34,7 @@ BUILTIN = {
     "livecodebench_v6": "motet.tasks.code_sets:LiveCodeBenchV6",
     "deepcoder": "motet.tasks.code_sets:DeepCoder",
     "stdin_problems": "motet.tasks.code_sets:StdinProblems",
+    "mini_code": "motet.tasks.mini_code:MiniCode",
 }
 
 SOURCES = {
@@ -62,8 +66,12 @@ class TaskSet(Protocol):
 
 @runtime_checkable
 class Answerable(Protocol):
-    """A task whose answer is one text: `check` gives its worth in [0, 1]."""
+    """A task that is solved by one answer. `question` is the problem in words; `check` gives the worth, in [0, 1], of
+    the answer that stands in `text`: 1 is success. What else it may tell has defaults, `motet.tasks.answering`.
+    """
 
+    @property
+    def question(self) -> str: ...
     def check(self, text: str) -> float: ...
 
 

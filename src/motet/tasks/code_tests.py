@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from motet.sandbox import CallTest, CheckTest, StdinTest
-from motet.tasks.code_tasks import CodeTask
+
+if TYPE_CHECKING:
+    from motet.tasks.code_tasks import CodeTask
 
 
 def sandbox_tests(task: CodeTask) -> list[StdinTest | CallTest | CheckTest]:
     """One test for each pair of `task.tests`, in order; `Sandbox.run_tests(program, sandbox_tests(task))` judges.
 
+    >>> from motet.tasks.code_tasks import CodeTask
     >>> sandbox_tests(CodeTask("t", "Echo.", "stdin", (("1", "1"),)))
     [StdinTest(stdin='1', stdout='1')]
     """

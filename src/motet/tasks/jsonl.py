@@ -16,6 +16,7 @@ SPLITS = ("train", "validation", "test")
 @dataclass(frozen=True, slots=True)
 class Question:
     """One row. `check` compares the last line of an answer, or what follows its last `####`, with the right one.
+    `words` is the question in the words of the tiny models, "" where there are none.
 
     >>> Question("q", "2 + 2?", "4").check("Two and two: #### 4.0"), Question("q", "Capital?", "Rome").check("rome.")
     (1.0, 1.0)
@@ -24,11 +25,26 @@ class Question:
     id: str
     question: str
     answer: str
+    words: str = ""
 
     def check(self, text: str) -> float:
         """1 for the right answer, else 0; numbers are compared as numbers, text without case and final full stop."""
-        lines = text.rpartition("####")[2].strip().splitlines()
-        return float(bool(lines) and _plain(lines[-1]) == _plain(self.answer))
+        last = _last_line(text)
+        return float(bool(last) and _plain(last) == _plain(self.answer))
+
+    def answer_in(self, text: str) -> str | None:
+        """What `check` compares: a number in its shortest form, or text without case and final full stop."""
+        found = _plain(_last_line(text))
+        return f"{found:.15g}" if isinstance(found, float) else found or None
+
+    def form(self, text: str) -> float:
+        """1 where `text` has a line that begins with `####`, as the default form asks, else 0."""
+        return float(any(line.strip().startswith("####") for line in text.splitlines()))
+
+
+def _last_line(text: str) -> str:
+    lines = text.rpartition("####")[2].strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _plain(text: str) -> str | float:
@@ -42,8 +58,8 @@ def _plain(text: str) -> str | float:
 class JsonlTasks:
     """Task set `jsonl`: `folder/train.jsonl`, `folder/validation.jsonl`, `folder/test.jsonl`, whichever exist.
 
-    Each line is an object with the texts `id`, `question` and `answer`. Nothing is downloaded and nothing stands in
-    for a file that is missing. `make` is the command that makes the files; an error repeats it.
+    Each line is an object with the texts `id`, `question`, `answer` and, if wanted, `words`. Nothing is downloaded and
+    nothing stands in for a file that is missing. `make` is the command that makes the files; an error repeats it.
 
     Raises `TaskError`, naming path and line, for a missing or empty file, a malformed row, an id twice, or a question
     in two splits.
@@ -116,4 +132,7 @@ def _read(path: Path) -> Iterator[tuple[int, Question]]:
                 raise TaskError(
                     f"{key!r} is {row.get(key)!r}", where=where, fix="id, question and answer must be texts"
                 )
-        yield line, Question(row["id"], row["question"], row["answer"])
+        words = row.get("words", "")
+        if not isinstance(words, str):
+            raise TaskError(f"'words' is {words!r}", where=where, fix="make it a text, or leave it out")
+        yield line, Question(row["id"], row["question"], row["answer"], words)

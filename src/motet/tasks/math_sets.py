@@ -10,10 +10,19 @@ from importlib.util import find_spec
 from typing import Any
 
 from motet.errors import ConfigError
+from motet.tasks.answering import ANSWER_FORM, BOXED_FORM
 from motet.tasks.answers import FORMS, Rules, extract, is_right
+from motet.tasks.answers.equal import MAX_LENGTH
+from motet.tasks.answers.exact import rational
+from motet.tasks.answers.latex import bare, tidy
 from motet.tasks.finding import near
 from motet.tasks.rows import HUB, LeftOut, Place, Row, RowTasks, text_of
 
+ASKED = {
+    "hashes": ANSWER_FORM,
+    "stated": "End with one line: The answer is, and the answer.",
+    "last_number": "End with the answer, a number.",
+}
 _PERCENT = re.compile(r"(?i)\bpercent")
 
 
@@ -41,6 +50,31 @@ class MathTask:
     def check(self, text: str) -> float:
         """1 where the answer that `text` gives is the right one, else 0."""
         return float(is_right(text, self.answer, self.rules, self.forms))
+
+    @property
+    def answer_form(self) -> str:
+        """The box, unless the set counts another form alone."""
+        return ASKED.get(self.forms[0], BOXED_FORM) if len(self.forms) == 1 else BOXED_FORM
+
+    def answer_in(self, text: str) -> str | None:
+        r"""The answer of `text`: an exact number in lowest terms, anything else tidied. Two that say the same in
+        different algebra count as different here, which costs a round of talk and never a verdict.
+
+        >>> [MathTask("t", "?", "0.5").answer_in(text) for text in (r"\boxed{\frac{2}{4}}", "#### 0.5", "no")]
+        ['1/2', '1/2', None]
+        """
+        found = extract(text, self.forms)
+        if found is None or len(found.answer) > MAX_LENGTH:
+            return found.answer.strip() if found else None
+        neat = tidy(found.answer)
+        value = None if self.many else rational(neat)
+        is_short = value is not None and max(value.numerator.bit_length(), value.denominator.bit_length()) < 1_000
+        return (str(value) if is_short else bare(neat)) or None
+
+    def form(self, text: str) -> float:
+        """1 where the answer stands in the form that was asked for, else 0."""
+        form = self.forms[0] if len(self.forms) == 1 else "boxed"
+        return float(extract(text, (form,)) is not None)
 
 
 @dataclass(frozen=True, slots=True)

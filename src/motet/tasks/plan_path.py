@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from motet.errors import ConfigError, TaskError
 from motet.tasks.finding import refuse_unknown, refuse_wrong_type
+from motet.tasks.games import Dialect, Part, Shown, check_place
 from motet.tasks.plan_path_grid import SPLIT_BUCKETS, distances, moved_to, number_of, split_of
-from motet.tasks.plan_path_moves import Moves
+from motet.tasks.plan_path_moves import Moves, parse_moves
+from motet.types import Reward
 
 Last = Literal["none", "ok", "bump", "empty"]
 
@@ -28,7 +30,8 @@ MAX_ATTEMPTS = 20_000
 class PlanPathTask:
     """One grid. `walls` and `map_walls` are sorted; `map_walls` is the out-of-date map, a subset of `walls`.
 
-    `optimal` is the length of a shortest path; `max_moves` the budget of the episode, illegal moves counted.
+    `optimal` is the length of a shortest path; `max_moves` the budget of the episode, illegal moves counted. Under the
+    view `stale_map` who plans sees `map_walls` and the goal, who moves the true walls and no goal.
 
     >>> task = PlanPath(size=4, walls=0.25, min_distance=3).task("train", 0)
     >>> task.start().cell == task.start_cell, len(task.walls), task.max_moves == 2 * task.optimal
@@ -45,6 +48,7 @@ class PlanPathTask:
     max_moves: int
     max_turns: int = 4
     max_moves_per_call: int = 8
+    views: ClassVar[tuple[str, ...]] = ("full", "stale_map")
 
     def start(self) -> State:
         """The state before the first move."""
@@ -97,6 +101,46 @@ class State:
     def after(self, moves: Moves) -> State:
         """The state after the walk of `moves`; see `walk`."""
         return walk(self, moves).after
+
+    @property
+    def num_moves(self) -> int:
+        return self.task.max_moves - self.moves_left
+
+    def read(self, text: str) -> Moves:
+        return parse_moves(text)
+
+    def judge(
+        self, text: str, *, part: Part = "move", view: str = "full", plan: Moves | None = None, follow: float = 0.0
+    ) -> Reward:
+        """`plan_path_rewards.judge_plan` or `judge_walk`."""
+        from motet.tasks import plan_path_rewards  # it reads states
+
+        if part == "plan":
+            return plan_path_rewards.judge_plan(self, text, walls=self._seen(part, view)[0])
+        return plan_path_rewards.judge_walk(self, text, plan=plan or Moves(), follow=follow)
+
+    def show(self, dialect: Dialect, *, part: Part = "move", view: str = "full") -> Shown:
+        """See `plan_path_words`."""
+        from motet.tasks import plan_path_words  # it reads states
+
+        words = plan_path_words.compact if dialect == "compact" else plan_path_words.chat
+        return words(self, *self._seen(part, view))
+
+    def draw(self) -> str:
+        from motet.tasks.plan_path_drawing import draw_grid
+
+        return draw_grid(self)
+
+    def tell(self, moves: Moves, dialect: Dialect) -> str:
+        from motet.tasks import plan_path_words
+
+        return (plan_path_words.tell_compact if dialect == "compact" else plan_path_words.tell_chat)(self, moves)
+
+    def _seen(self, part: Part, view: str) -> tuple[tuple[int, ...], int | None]:
+        """The cells that a role takes for walls, and the goal or None."""
+        if view != "stale_map":
+            return self.task.walls, self.task.goal
+        return (self.task.map_walls, self.task.goal) if part == "plan" else (self.task.walls, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,15 +256,7 @@ class PlanPath:
 
     def task(self, split: str, index: int) -> PlanPathTask:
         """The task at `index` of `split`."""
-        if split not in SPLIT_BUCKETS:
-            raise TaskError(
-                f"no split {split!r}", where={"task_set": self.name}, fix=f"one of {', '.join(SPLIT_BUCKETS)}"
-            )
-        limit = self.size(split)
-        if index < 0 or (limit is not None and index >= limit):
-            raise TaskError(
-                f"no task {index}", where={"task_set": self.name, "split": split}, fix=f"0 <= index < {limit or 'any'}"
-            )
+        check_place(self, split, index)
         opts = self.settings
         longest = opts.max_turns * opts.max_moves_per_call
         drawn_by = (opts.size, self.num_walls, opts.min_distance, longest, opts.seed)

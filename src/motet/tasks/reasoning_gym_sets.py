@@ -51,6 +51,17 @@ class GymTask:
             raise TaskError(f"the score is {worth}", where={"task": self.id}, fix="report it to reasoning-gym")
         return worth
 
+    @property
+    def answer_form(self) -> str:
+        return "End with the answer alone between tags: <answer>answer</answer>"
+
+    def answer_in(self, text: str) -> str | None:
+        return answer_of(text) or None
+
+    def form(self, text: str) -> float:
+        """1 where an answer stands between the tags, else 0."""
+        return float(bool(_TAGGED.search(text)))
+
 
 def answer_of(text: str) -> str:
     """The part of a text that is its answer.

@@ -26,6 +26,11 @@ class VerifiersTask:
     settings: str
     index: int
 
+    @property
+    def answer_form(self) -> str:
+        """What form counts is known to the taskset alone; its question says so where it matters."""
+        return "Answer in the form that the question asks for."
+
     def check(self, text: str) -> float:
         """The weighted rewards of the foreign task for a conversation that ends with `text`, which must lie in [0, 1].
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from motet.errors import MotetError, WorkflowError
 from motet.tasks.finding import find, refuse_unknown, refuse_wrong_type
 from motet.types import Message, Outcome
+from motet.workflows.fitting import who_plays
 
 Renderer = Callable[[Mapping[str, Any]], str | list[Message]]
 """Turns the values of a `Prompt` into text or messages, in one dialect."""
@@ -19,6 +20,14 @@ _ROLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BUILTIN = {
     "planner_executor": "motet.workflows.planner_executor:PlannerExecutor",
     "single": "motet.workflows.single:Single",
+    "tool_planner": "motet.workflows.tool_planner:ToolPlanner",
+    "coder_tester": "motet.workflows.coder_tester:CoderTester",
+    "evaluator_optimizer": "motet.workflows.evaluator_optimizer:EvaluatorOptimizer",
+    "voting": "motet.workflows.voting:Voting",
+    "voting_majority": "motet.workflows.voting:VotingMajority",
+    "orchestrator_workers": "motet.workflows.orchestrator_workers:OrchestratorWorkers",
+    "debate": "motet.workflows.debate:Debate",
+    "reasoner_tool": "motet.workflows.reasoner_tool:ReasonerTool",
 }
 
 
@@ -27,7 +36,8 @@ class Workflow:
 
     Settings are the annotated class attributes, with their defaults; the constructor takes them by name and refuses
     any other, and a value of another kind than its default. `prompts` maps a prompt name to a renderer per dialect
-    ("chat", "compact"); one dialect is enough. `needs` names the protocols or classes of task that `run` relies on.
+    ("chat", "compact"); one dialect is enough. `needs` names the protocols or classes of task that `run` relies on;
+    `runs_programs` tells that it starts programs that models write, whatever the task (a sandbox is then proved first).
 
     >>> class Echo(Workflow):
     ...     roles = {"speaker": 1}
@@ -42,6 +52,7 @@ class Workflow:
     roles: ClassVar[Mapping[str, int]] = {}
     prompts: ClassVar[Mapping[str, Mapping[str, Renderer]]] = {}
     needs: ClassVar[tuple[type, ...]] = ()
+    runs_programs: ClassVar[bool] = False
 
     def __init__(self, **settings: Any) -> None:
         defaults, where = self.defaults(), {"workflow": type(self).__name__}
@@ -59,7 +70,7 @@ class Workflow:
                 if (
                     not name.startswith("_")
                     and "ClassVar" not in str(kind)
-                    and name not in ("roles", "prompts", "needs")
+                    and name not in ("roles", "prompts", "needs", "runs_programs")
                 ):
                     if not hasattr(cls, name):
                         raise WorkflowError(
@@ -89,7 +100,8 @@ class Workflow:
         """
         for need in self.needs:
             if not isinstance(task, need):
-                return f"{type(self).__name__} plays tasks that are {need.__name__}; {type(task).__name__} is not"
+                kind = type(task).__name__
+                return f"{type(self).__name__} plays tasks that are {need.__name__}; {kind} is not{who_plays(task)}"
         return None
 
     def max_calls(self, task: Any) -> int | None:

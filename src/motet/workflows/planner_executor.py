@@ -1,4 +1,4 @@
-"""Planner and executor: each turn one proposes a walk, the other sees the proposal and moves."""
+"""Planner and executor: each turn one proposes moves, the other sees the proposal and moves."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from motet.errors import ConfigError
-from motet.tasks.plan_path import PlanPathTask, State
-from motet.tasks.plan_path_moves import parse_moves
-from motet.tasks.plan_path_rewards import judge_plan, judge_walk
+from motet.tasks.games import Game
 from motet.types import Outcome, Prompt
 from motet.workflows.base import Workflow
 from motet.workflows.planner_executor_prompts import PROMPTS
 
 
 class PlannerExecutor(Workflow):
-    """Plan-Path by two roles. The next turn starts where the executor stands.
+    """Any game by two roles. The next turn starts where the executor stands.
 
-    `view`: "full", both see everything; "stale_map", the planner sees the out-of-date map and the goal, the executor
-    the true walls and no goal. `follow` is the weight of following the proposal in
-    the executor's local reward.
+    `view`: "full", both see everything; "stale_map" (Plan-Path), the planner sees the out-of-date map and the goal, the
+    executor the true walls and no goal. `follow` is the weight of following the proposal in the executor's local
+    reward.
     """
 
     roles: ClassVar[Mapping[str, int]] = {"planner": 1, "executor": 1}
     prompts = PROMPTS
-    needs = (PlanPathTask,)
+    needs = (Game,)
     view: Literal["full", "stale_map"] = "full"
     follow: float = 0.0
 
@@ -37,31 +35,28 @@ class PlannerExecutor(Workflow):
         if not 0.0 <= self.follow <= 1.0:
             raise ConfigError(f"follow is {self.follow!r}", fix="set follow between 0 and 1")
 
-    async def run(self, task: PlanPathTask, cast: Any) -> Outcome:
-        state = task.start()
+    async def run(self, task: Game, cast: Any) -> Outcome:
+        position = task.start()
         for _ in range(task.max_turns):
-            seen = self.sees("planner", state)
+            seen: dict[str, Any] = {"part": "plan", "view": self.view}
             call = await cast.planner.act(
-                Prompt("propose", **seen), score=partial(judge_plan, state, walls=seen["walls"])
+                Prompt("propose", position=position, **seen), score=partial(position.judge, **seen)
             )
-            plan = parse_moves(call.text)
-            seen = self.sees("executor", state)
+            seen = {"part": "move", "view": self.view, "plan": position.read(call.text)}
             call = await cast.executor.act(
-                Prompt("execute", **seen, plan=plan), score=partial(judge_walk, state, plan=plan, follow=self.follow)
+                Prompt("execute", position=position, **seen), score=partial(position.judge, **seen, follow=self.follow)
             )
-            state = state.after(parse_moves(call.text))
-            if state.is_over:
+            position = position.after(position.read(call.text))
+            if position.is_over:
                 break
-        return Outcome(state.at_goal, state.progress, {"moves": task.max_moves - state.moves_left})
+        return Outcome(position.at_goal, position.progress, {"moves": position.num_moves})
 
-    def max_calls(self, task: PlanPathTask) -> int:
+    def max_calls(self, task: Game) -> int:
         return 2 * task.max_turns
 
-    def sees(self, role: str, state: State) -> dict[str, Any]:
-        """What `role` is shown of `state`: the cells it takes for walls, and the goal or None."""
-        task = state.task
-        if self.view == "full":
-            return {"state": state, "walls": task.walls, "goal": task.goal}
-        if role == "planner":
-            return {"state": state, "walls": task.map_walls, "goal": task.goal}
-        return {"state": state, "walls": task.walls, "goal": None}
+    def fits(self, task: Any) -> str | None:
+        """None, or why not: no game, or a game without this view."""
+        reason = super().fits(task)
+        if reason is None and self.view not in task.views:
+            return f"{type(task).__name__} has no view {self.view!r}; it has {', '.join(task.views)}"
+        return reason

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -44,10 +46,43 @@ def test_a_worker_that_gets_no_time_is_an_error_and_no_verdict(pool) -> None:
     assert caught.value.cause == "wall"
 
 
-def test_odd_text_is_unreadable_and_harms_nothing(pool) -> None:
+def test_workers_that_are_killed_from_outside_are_an_error_and_no_verdict(pool, monkeypatch) -> None:
+    ask = workers.Worker.ask
+
+    def killed(worker, question):
+        if question is not PROBE:
+            os.kill(worker.process.pid, signal.SIGKILL)
+        return ask(worker, question)
+
+    monkeypatch.setattr(workers.Worker, "ask", killed)
+    with pytest.raises(TaskError, match="killed from outside"):
+        pool.ask({"op": "same", "gold": "4", "given": "5"})
+
+
+@pytest.mark.slow
+def test_a_busy_machine_changes_no_verdict(pool) -> None:
+    """Three busy loops for each processor and a bound of 1 s: a question of less is answered, an endless one is not."""
+    crowd = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 1))]
+    try:
+        before = time.monotonic()
+        verdicts = [pool.ask({"op": "same", "gold": r"\sqrt{13}", "given": rf"\sqrt{{{n}}}"}) for n in range(11, 15)]
+        endless = pool.ask({"op": "same", "gold": "4", "given": r"9^{9^{9^{9}}}"})
+        assert time.monotonic() - before > 1
+    finally:
+        for one in crowd:
+            one.kill()
+            one.wait()
+    assert verdicts == ["different", "different", "same", "different"]
+    assert endless in ("limit", "memory")
+
+
+def test_odd_text_is_unreadable_and_harms_nothing() -> None:
+    """Under the usual bound: the first two hundred brackets cost 2.4 s while the parser fills its tables."""
+    pool = Workers(num=1)
     for text in ("", "\x00", "{" * 200, r"\input{/etc/passwd}", "__import__('os')", "\U0001f600" * 20):
         assert pool.ask({"op": "same", "gold": "4", "given": text}).split()[0] in ("unreadable", "different")
     assert pool.ask({"op": "equation", "gold": ["y", "x"], "given": ["", ""]}).startswith("unreadable")
+    pool.close()
 
 
 def test_the_worker_gets_nothing_of_the_environment(pool, monkeypatch) -> None:

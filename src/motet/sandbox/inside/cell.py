@@ -8,6 +8,7 @@ is process 1 of its namespace: when it ends, the kernel ends everything it start
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import select
@@ -22,6 +23,8 @@ from motet.sandbox.inside import frames, kernel, program, seccomp, wall
 
 _LINE = 3
 _STACK_BYTES = 64 << 20
+_READY, _RUNNING = frames.pack({"ready": True}), frames.pack({"running": True})
+_PROCESSORS = len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,10 @@ def make_build(config: dict[str, Any]) -> Build:
 def watch(build: Build, leash: int, line: int, out: int, err: int, user: int) -> None:
     """Become the watchman of a new cell: build it, wait for its end or for a pull on the leash, report, end.
 
-    What is written to the leash is {"status", "cpu_s", "peak_kb", "pulled"}; `status` as `os.wait4` gives it.
-    A cell that cannot be built is told on `line` as {"fault": text}.
+    The leash brings {"cpu_s": bound} before the program and {"kill": true}, or closes, to end it. What is written to it
+    is {"status", "cpu_s", "peak_kb", "by"}: `status` as `os.wait4` gives it; `by` is "leash" where the leash ended the
+    cell, "cpu" where its first process spent its bound. A cell that cannot be built is told on `line` as
+    {"fault": text}.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     place = ""
@@ -70,18 +75,39 @@ def watch(build: Build, leash: int, line: int, out: int, err: int, user: int) ->
         _inhabit(build, line, out, err, user, place)
     for fd in (line, out, err):
         os.close(fd)
-    ended = os.pidfd_open(inhabitant)
-    poll = select.poll()
-    poll.register(leash, select.POLLIN)
-    poll.register(ended, select.POLLIN)
-    pulled = all(fd != ended for fd, _ in poll.poll())
-    if pulled:
-        os.kill(inhabitant, signal.SIGKILL)
+    by = _until_ended(inhabitant, leash)
     _, status, usage = os.wait4(inhabitant, 0)
     if not build.walled:
         shutil.rmtree(place, ignore_errors=True)
-    told = {"status": status, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_kb": usage.ru_maxrss, "pulled": pulled}
+    told = {"status": status, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_kb": usage.ru_maxrss, "by": by}
     frames.send(leash, told)
+
+
+def _until_ended(inhabitant: int, leash: int) -> str:
+    """Wait for the end of the cell, and bring it about when the leash says so or the processor time is spent."""
+    ended = os.pidfd_open(inhabitant)
+    orders, bound, by = frames.Frames(1 << 10), math.inf, ""
+    poll = select.poll()
+    poll.register(leash, select.POLLIN)
+    poll.register(ended, select.POLLIN)
+    while True:
+        left = bound - kernel.cpu_s(inhabitant)
+        soon = None if bound == math.inf or by else max(left / _PROCESSORS * 1000, 0) + 2
+        ready = [fd for fd, _ in poll.poll(soon)]
+        spent = kernel.cpu_s(inhabitant) >= bound
+        if ended in ready:  # looked at before the leash: what ended by itself was not ended by it
+            return "cpu" if spent and not by else by
+        if leash in ready:
+            told = os.read(leash, 1 << 12)
+            for order in orders.feed(told):
+                bound = order.get("cpu_s", bound)
+                by = by or ("leash" if "kill" in order else "")
+            if not told:
+                poll.unregister(leash)
+                by = by or "leash"
+        by = by or ("cpu" if spent else "")
+        if by:
+            os.kill(inhabitant, signal.SIGKILL)
 
 
 def _enter(build: Build, user: int) -> str:
@@ -117,12 +143,12 @@ def _inhabit(build: Build, line: int, out: int, err: int, user: int, place: str)
             kernel.drop_capabilities()
         os.chdir(place)
         kernel.no_new_privileges()
-        frames.send(_LINE, {"ready": True})
+        os.write(_LINE, _READY)
         job = frames.receive(_LINE)
         program.prepare(job)
         _limit(build, job["limits"])
         kernel.install_filter(build.with_fork if job["limits"]["fork"] else build.without_fork)
-        frames.send(_LINE, {"running": True})
+        os.write(_LINE, _RUNNING)
     except frames.FrameError:
         os._exit(0)  # nobody wants this cell any more
     except BaseException as problem:  # noqa: BLE001  whatever it is, it must be told and end this process
@@ -144,7 +170,7 @@ def _limit(build: Build, limits: dict[str, Any]) -> None:
     """Resource limits of each process of the cell. The stack may grow further than usual, for deep recursion."""
     bounds = {
         resource.RLIMIT_AS: limits["memory_bytes"],
-        resource.RLIMIT_CPU: limits["cpu_s"],
+        resource.RLIMIT_CPU: math.ceil(2 * limits["cpu_s"]) + 1,  # behind the watchman, and for processes it starts
         resource.RLIMIT_FSIZE: limits["file_bytes"],
         resource.RLIMIT_NOFILE: limits["open_files"],
         resource.RLIMIT_STACK: _STACK_BYTES,

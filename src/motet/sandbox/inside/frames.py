@@ -15,6 +15,10 @@ class FrameError(Exception):
     """The other side closed, sent more than was allowed, or sent no JSON."""
 
 
+class FrameTooLong(FrameError):
+    """The other side announced a longer message than is read."""
+
+
 def pack(message: Any) -> bytes:
     """A message as bytes.
 
@@ -52,7 +56,7 @@ class Frames:
         while len(self._held) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._held)
             if length > self._limit:
-                raise FrameError(f"a message of {length} bytes; at most {self._limit} are read")
+                raise FrameTooLong(f"a message of {length} bytes; at most {self._limit} are read")
             if len(self._held) < _LENGTH.size + length:
                 break
             found.append(bytes(self._held[_LENGTH.size : _LENGTH.size + length]))

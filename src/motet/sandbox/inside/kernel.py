@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import struct
+import time
 
 NEWNS, NEWUTS, NEWIPC = 0x00020000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET, NEWCGROUP = 0x10000000, 0x20000000, 0x40000000, 0x02000000
@@ -55,6 +56,12 @@ def read_only(target: str) -> None:
 def pivot_root(new: str, old: str) -> None:
     number = _PIVOT_ROOT[machine]
     _checked(_libc.syscall(number, ctypes.c_char_p(new.encode()), ctypes.c_char_p(old.encode())), f"pivot_root {new}")
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process, all its threads together, to the nanosecond; also of one that ended and is not
+    yet waited for. The kernel's own limit goes by samples instead, which a busy machine falsifies."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def one_heap() -> None:

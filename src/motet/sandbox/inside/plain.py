@@ -5,6 +5,7 @@ What arrives is built anew from the plain types below; no class, method or `__eq
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,7 +32,8 @@ class Opaque:
 
 def encode(value: Any) -> Any:
     """`value` as something JSON holds. Subclasses become their plain base; an iterator becomes its items; anything else
-    becomes an `Opaque`. Raises `RecursionError` for a value that holds itself.
+    becomes an `Opaque`. Raises `RecursionError` for a value that holds itself and `PlainError` for an iterator of more
+    than 100,000 items.
 
     >>> encode((1, {"a": 2.5, (3,): None}))
     {'t': [1, {'d': [['a', {'f': '0x1.4000000000000p+1'}], [{'t': [3]}, None]]}]}
@@ -48,9 +50,14 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, dict):
         return {"d": [[encode(key), encode(item)] for key, item in value.items()]}
-    for tag, kinds in (("t", tuple), ("s", set), ("z", frozenset), ("q", (Iterator, range))):
-        if isinstance(value, kinds):  # type: ignore[arg-type]
-            return {tag: [encode(item) for _, item in zip(range(_MOST_ITEMS), value)]}
+    for tag, kind in (("t", tuple), ("s", set), ("z", frozenset)):
+        if isinstance(value, kind):
+            return {tag: [encode(item) for item in value]}
+    if isinstance(value, (Iterator, range)):
+        items = list(itertools.islice(value, _MOST_ITEMS + 1))
+        if len(items) > _MOST_ITEMS:
+            raise PlainError(f"an iterator of more than {_MOST_ITEMS:,} items")
+        return {"q": [encode(item) for item in items]}
     if isinstance(value, (bytes, bytearray)):
         return {"b": value.hex()}
     return {"o": [type(value).__name__, f"{value!r:.200}", bool(value)]}

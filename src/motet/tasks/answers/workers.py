@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import select
 import signal
@@ -20,23 +21,34 @@ CHILD = Path(__file__).with_name("child.py")
 PROBE = {"op": "same", "gold": r"\sqrt{2}^2", "given": "2"}
 
 
+_STEP_S = 1.0
+
+
 class _Died(Exception):
-    """The process ended. `cause`: `cpu`, its share of the processor was spent; `wall`, it was given none; `end`."""
+    """The process ended. `cause`: `cpu`, its share of the processor was spent; `wall`, it was given none; `killed`, by
+    somebody else; `end`, by itself."""
 
     def __init__(self, cause: str) -> None:
         super().__init__()
         self.cause = cause
 
 
+def _used_s(pid: int) -> float:
+    """Processor time of another process to the nanosecond; 0 where the system does not tell (the process's own bound,
+    which goes by samples, holds there alone)."""
+    return time.clock_gettime(~pid << 3 | 2) if sys.platform == "linux" else 0.0
+
+
 class Worker:
-    """One process. Its processor time per question and its memory are bounded by the kernel, its wall time from here.
+    """One process. Its processor time per question is measured and bounded from here, as is its wall time; its memory
+    is bounded by the kernel. Its start counts towards no question.
 
     It starts with the import path of this process and no other variable of its environment.
     """
 
-    def __init__(self, cpu_s: int, wall_s: float, memory_mb: int) -> None:
-        self.wall_s = wall_s
-        command = [sys.executable, "-P", str(CHILD), str(cpu_s), str(memory_mb * 2**20)]
+    def __init__(self, cpu_s: float, wall_s: float, memory_mb: int) -> None:
+        self.cpu_s, self.wall_s, self._started = cpu_s, wall_s, False
+        command = [sys.executable, "-P", str(CHILD), str(math.ceil(cpu_s)), str(memory_mb * 2**20)]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -48,32 +60,47 @@ class Worker:
 
     def ask(self, question: dict[str, Any]) -> str:
         """The verdict of the process; raises `_Died` and kills it where none comes."""
-        assert self.process.stdin and self.process.stdout
+        if not self._started:
+            self._read(math.inf)
+            self._started = True
+        assert self.process.stdin
+        bound = _used_s(self.process.pid) + self.cpu_s
         try:
             self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             raise self._end() from None
+        return self._read(bound)
+
+    def _read(self, bound: float) -> str:
+        """The next line, before the process has used `bound` seconds of a processor in all."""
+        assert self.process.stdout
         line, deadline = b"", time.monotonic() + self.wall_s
         poller = select.poll()
         poller.register(self.process.stdout, select.POLLIN | select.POLLHUP)
         while not line.endswith(b"\n"):
-            left = deadline - time.monotonic()
-            if left <= 0 or not poller.poll(1000 * left):
-                raise self._end("wall")
+            left = bound - _used_s(self.process.pid)
+            spent, late = left <= 0, time.monotonic() >= deadline
+            if not poller.poll(0 if spent or late else 1000 * min(left, deadline - time.monotonic(), _STEP_S) + 1):
+                if spent or late:  # and nothing waits to be read
+                    raise self._end("cpu" if spent else "wall")
+                continue
             chunk = os.read(self.process.stdout.fileno(), 65536)
             if not chunk:
                 raise self._end()
             line += chunk
         return str(json.loads(line))
 
-    def _end(self, cause: str = "end") -> _Died:
-        try:
-            code = self.process.wait(timeout=0.5)
-        except subprocess.TimeoutExpired:
-            code = 0
+    def _end(self, cause: str = "") -> _Died:
+        """Why it ended; ends it for `cause`, where that is given."""
+        if not cause:  # it closed its pipes, so it is ending
+            try:
+                code = self.process.wait(timeout=self.wall_s)
+            except subprocess.TimeoutExpired:
+                code = 0
+            cause = {-signal.SIGXCPU: "cpu", -signal.SIGKILL: "killed"}.get(code, "end")
         self.close()
-        return _Died("cpu" if code == -signal.SIGXCPU else cause)
+        return _Died(cause)
 
     def close(self) -> None:
         self.process.kill()
@@ -91,11 +118,12 @@ class Workers:
 
     `ask` gives `same`, `different`, `unreadable ...`, `memory` or `limit`. A question that spends its processor time,
     its memory, or that kills its process twice while a plain question is answered in between, is the question's own
-    fault and gets `limit`. A worker that cannot answer a plain question, or that twice gets no processor time for
-    `wall_s` seconds, is a fault of the machine: a `TaskError`.
+    fault and gets `limit`. Processor time is measured, so a busy machine changes no verdict. A worker that cannot
+    answer a plain question, that gets no verdict in `wall_s` seconds, or that is killed twice from outside is a fault
+    of the machine: a `TaskError`.
     """
 
-    def __init__(self, num: int = 2, cpu_s: int = 5, wall_s: float = 600.0, memory_mb: int = 2048) -> None:
+    def __init__(self, num: int = 2, cpu_s: float = 5, wall_s: float = 600.0, memory_mb: int = 2048) -> None:
         self.num, self._limits, self._pid = num, (cpu_s, wall_s, memory_mb), os.getpid()
         self._free = threading.Semaphore(num)
         self._lock, self._idle = threading.Lock(), list[Worker]()
@@ -121,6 +149,8 @@ class Workers:
             if "wall" in causes:
                 fix = "run fewer things on this machine at once"
                 raise TaskError(f"no verdict in {self._limits[1]} s of a checking process", fix=fix)
+            if causes == ["killed", "killed"]:
+                raise TaskError("checking processes are killed from outside", fix="is this machine out of memory?")
             return "limit"
 
     def _take(self) -> Worker:
