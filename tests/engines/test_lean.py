@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +9,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 
+from motet.engines.backprop import hidden_states
 from motet.engines.decode import Forward
-from motet.engines.lean import LeanNet, gated, rotate, scaled, turned
+from motet.engines.lean import LeanNet
 from motet.engines.lean_rows import BLOCK, LeanForward, forward_of, slots_of
 from motet.policies import lora
 from motet.policies.models import random_model
@@ -54,6 +54,13 @@ class TrueDouble(TorchFunctionMode):
         return func(*map(wide, args), **{key: wide(value) for key, value in (kwargs or {}).items()})
 
 
+def packed(net: LeanNet, prefix: Tensor, lengths: Tensor, tails: Tensor) -> tuple[Tensor, Tensor]:
+    """Hidden states of prompts [B, P, W] and of answers [B, S, T, W]."""
+    states, cut = hidden_states(net, prefix, lengths, tails), prefix.numel()
+    width = states.shape[-1]
+    return states[:cut].view(*prefix.shape, width), states[cut:].view(*tails.shape, width)
+
+
 def theirs(net: LeanNet, ids: list[int]) -> Tensor:
     with TrueDouble():
         found: Tensor = net.module(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
@@ -64,7 +71,7 @@ def test_prompts_and_answers_side_by_side_give_the_logits_of_each_row_alone(net:
     prompts, answers = [[3, 4, 5, 6], [7, 8]], [[[9, 10, 11], [12, 13, 14]], [[15, 16, 17], [18, 19, 20]]]
     prefix = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]])
     with torch.no_grad():
-        of_prompts, of_answers = net.packed(prefix, torch.tensor([4, 2]), torch.tensor(answers))
+        of_prompts, of_answers = packed(net, prefix, torch.tensor([4, 2]), torch.tensor(answers))
         for b, prompt in enumerate(prompts):
             for s, answer in enumerate(answers[b]):
                 whole = theirs(net, prompt + answer)
@@ -75,7 +82,7 @@ def test_prompts_and_answers_side_by_side_give_the_logits_of_each_row_alone(net:
 
 def test_every_weight_gets_the_gradient_that_the_module_itself_would_give(net: LeanNet) -> None:
     prefix, answers = torch.tensor([[3, 4, 5]]), torch.tensor([[[9, 10], [12, 13]]])
-    of_prompts, of_answers = net.packed(prefix, torch.tensor([3]), answers)
+    of_prompts, of_answers = packed(net, prefix, torch.tensor([3]), answers)
     aim = torch.randn(2, 2, 50, dtype=torch.float64)
     ((net.logits(of_answers[0]) * aim).sum() + net.logits(of_prompts[0, 2]).sum()).backward()  # type: ignore[no-untyped-call]
     ours = {name: weight.grad.clone() for name, weight in net.module.named_parameters() if weight.grad is not None}
@@ -86,24 +93,6 @@ def test_every_weight_gets_the_gradient_that_the_module_itself_would_give(net: L
     for name, weight in net.module.named_parameters():
         scale = float(weight.grad.abs().max())
         assert float((ours[name] - weight.grad).abs().max()) <= 1e-10 * scale, name
-
-
-@pytest.mark.parametrize("shape", [(5, 8), (4, 3, 8)])
-def test_norm_gate_and_turn_have_the_gradients_of_their_formulas(shape: tuple[int, ...]) -> None:
-    torch.manual_seed(0)
-    x = torch.randn(shape, requires_grad=True)
-    cos, half = torch.randn(shape[0], *[1] * (len(shape) - 2), 8), torch.randn(shape[0], *[1] * (len(shape) - 2), 4)
-    sin = torch.cat([-half, half], -1)
-    pairs = {
-        "norm": (scaled(x, SimpleNamespace(variance_epsilon=1e-6)), x * (x.pow(2).mean(-1, keepdim=True) + 1e-6) ** -0.5),
-        "gate": (gated(x), torch.nn.functional.silu(x[..., :4]) * x[..., 4:]),
-        "turn": (rotate(x, cos, sin), turned(x, cos, sin)),
-    }
-    for name, (mine, plain) in pairs.items():
-        aim = torch.randn(plain.shape)
-        assert torch.allclose(mine, plain, atol=1e-6), name
-        ours, theirs = (torch.autograd.grad((one * aim).sum(), x, retain_graph=True)[0] for one in (mine, plain))
-        assert torch.allclose(ours, theirs, atol=1e-5), name
 
 
 def test_one_token_per_row_gives_the_logits_of_the_module_with_its_own_cache(net: LeanNet) -> None:
@@ -142,7 +131,7 @@ def test_an_adapter_counts_in_sampling_and_in_learning_and_leaves_the_base_alone
     net = LeanNet.of(model)
     assert net is not None
     ids = torch.tensor([[3, 4, 5, 6, 7]])
-    ask = lambda: net.logits(net.packed(ids, torch.tensor([5]), torch.zeros(1, 1, 0, dtype=torch.long))[0][0])
+    ask = lambda: net.logits(packed(net, ids, torch.tensor([5]), torch.zeros(1, 1, 0, dtype=torch.long))[0][0])
     with torch.no_grad():
         base = ask()
         with lora.activate(model, "a"):

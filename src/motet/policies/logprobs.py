@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from motet.engines.backprop import hidden_states
 from motet.engines.lean import LeanNet
 from motet.losses.packing import MicroBatch, packed_micro_batches, shared
 
@@ -147,10 +148,9 @@ def _states(model: Any, batch: MicroBatch, path: ForwardPath) -> Tensor:
     """What predicts each completion token: hidden states [N, H], or logits [N, V] where the head is not apart."""
     if path.lean is not None:
         laid = shared(batch.packs)
-        prefix, tails = path.lean.on(model).packed(
-            torch.from_numpy(laid.prefix), torch.from_numpy(laid.lengths), torch.from_numpy(laid.tails)
-        )
-        return torch.cat([prefix.flatten(0, 1), tails.flatten(0, 2)]).index_select(0, torch.from_numpy(laid.source))
+        put = torch.from_numpy
+        states = hidden_states(path.lean.on(model), put(laid.prefix), put(laid.lengths), put(laid.tails))
+        return states.index_select(0, put(laid.source))
     inputs = _inputs(model, batch, path)
     source = torch.from_numpy(batch.source).to(inputs["input_ids"].device)
     states = decoder(model)(**inputs).last_hidden_state if path.head == "hidden" else model(**inputs).logits

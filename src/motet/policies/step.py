@@ -22,7 +22,7 @@ from motet.policies.logprobs import ForwardPath, packed_logprobs, packed_values
 from motet.types import Row
 
 STATS = ("tokens", "clipped", "kl", "ratio_min", "ratio_max", "entropy", "anchor_kl")
-CACHE_TOKENS = 4096
+CACHE_TOKENS = 8192
 """Positions of a micro-batch on a processor: what is in flight stays in its caches."""
 
 
