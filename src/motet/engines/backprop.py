@@ -112,6 +112,8 @@ class _Pass(torch.autograd.Function):
             dx = _backward(ctx.net.shape, layer, kept, dx, ctx.turn, wanted, found)
         if id(embedding) in wanted:
             found[id(embedding)] = torch.zeros_like(embedding).index_add_(0, ctx.ids, dx)
+            if (pad := ctx.net.module.model.embed_tokens.padding_idx) is not None:
+                found[id(embedding)][pad] = 0.0  # as torch.nn.Embedding has it
         return (None, None, None, None, *(found.get(id(weight)) for weight in ctx.weights))
 
 
