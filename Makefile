@@ -10,7 +10,9 @@ SLOWEST := --durations=5
 # one thread each for torch in tests: several threads on a shared machine wait for each other
 TEST_ENV := OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: help demo test test-all check format mutate bench install-size lock clean
+PEERS ?= .peers
+
+.PHONY: help demo test test-all check format mutate bench peers install-size lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -41,8 +43,11 @@ format: $(VENV)/.dev  ## bring the code into form
 mutate: $(VENV)/.dev  ## plant faults one by one; the tests must notice each
 	$(BIN)/python tools/mutate.py
 
-bench: $(VENV)/.core  ## completions per second of a whole iteration, and the share of this machine's limit
-	$(BIN)/motet bench
+bench: $(VENV)/.core  ## completions per second of a whole iteration, share of the limit, and after `make peers` the peers'
+	$(BIN)/motet bench --prompt-tokens 110 --prompt-tokens 512 --output bench.json $(if $(wildcard $(PEERS)/peers.json),--peers $(PEERS))
+
+peers: $(VENV)/.core  ## install other trainers for `make bench`, in an environment of their own (about 2.5 GB)
+	$(BIN)/python tools/peers.py install $(PEERS)
 
 install-size: $(VENV)/.core  ## install into an empty environment, measure, hold the limits
 	$(BIN)/python tools/install_size.py

@@ -287,7 +287,42 @@ ENGINES = (
         "engines/decode.py",
         "hidden = torch.arange(slots, device=keys.device)[None] < (width - row_lengths)[:, None]",
         "hidden = torch.arange(slots, device=keys.device)[None] < (0 * row_lengths)[:, None]",
-        ("tests/engines/test_local.py::test_samples_equal_a_sampler_that_knows_no_cache_batch_or_padding[qwen3-0.5]",),
+        ("tests/engines/test_local.py::test_samples_equal_a_sampler_that_knows_no_cache_batch_or_padding[neox-0.5]",),
+    ),
+    Fault(
+        "a row reads the prompt of its neighbour's block",
+        "engines/lean_rows.py",
+        "return slot, owners.repeat_interleave(num_blocks)",
+        "return slot, owners.repeat_interleave(num_blocks).roll(1)",
+        ("tests/engines/test_lean.py",),
+    ),
+    Fault(
+        "a prompt's padding is seen by its answers",
+        "engines/backprop.py",
+        "back += masks.padding",
+        "back += 0.0 * masks.padding.isnan()",
+        ("tests/engines/test_lean.py",),
+    ),
+    Fault(
+        "the gradient of a norm forgets the mean",
+        "engines/backprop.py",
+        "return dy.addcmul_(y, mean).mul_(r)",
+        "return dy.mul_(r)",
+        ("tests/engines/test_lean.py",),
+    ),
+    Fault(
+        "joined weights outlive an update",
+        "engines/lean.py",
+        "        finally:\n            for one in linears:\n                one.keep(False)",
+        "        finally:\n            pass",
+        ("tests/engines/test_lean.py",),
+    ),
+    Fault(
+        "the anchor is taken from the policy itself",
+        "policies/logprobs.py",
+        "hidden_states(path.lean.on(model), ",
+        "hidden_states(path.lean, ",
+        ("tests/policies/test_update.py",),
     ),
 )
 

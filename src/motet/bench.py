@@ -1,25 +1,30 @@
-"""How fast this machine does a whole iteration, and what share of its matrix-product limit that is.
+"""How fast this machine does a whole iteration, what share of its matrix-product limit that is, and how other trainers
+do on the same work in the same run.
 
-The work: a random Qwen3 of 0.8 M parameters (hidden 128, 4 layers) in float32; 32 prompts of 110 tokens, 8 candidates
-each, exactly 16 new tokens; then one update on all 256 rows. `measure` runs it and returns what `motet bench --json`
-prints.
+`measure` runs the work of `bench_work` and returns what `motet bench --json` prints; docs/benchmarks.md says what each
+key means.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import random
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast, Qwen3Config
 
+from motet.bench_peers import PEERS, Peer, PeerError, start
+from motet.bench_work import Work, limit_seconds, model_config, products, roof, save, tokenizer, totals
 from motet.engines.base import Completion, Request
 from motet.engines.local import LocalEngine, LocalSettings
 from motet.engines.voice import HfVoice
@@ -28,102 +33,9 @@ from motet.policies.update import Learner, PolicyModel, UpdateSettings
 from motet.rollout.counters import candidate_keys
 from motet.types import Row, Sampling
 
+__all__ = ["Iteration", "Work", "measure", "products"]
+
 POLICY = "p"
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The sizes of the measured work."""
-
-    num_prompts: int = 32
-    num_candidates: int = 8
-    prompt_tokens: int = 110
-    new_tokens: int = 16
-    vocab: int = 64
-    hidden: int = 128
-    intermediate: int = 384
-    layers: int = 4
-    heads: int = 4
-    kv_heads: int = 2
-    head_dim: int = 32
-
-    @property
-    def num_rows(self) -> int:
-        return self.num_prompts * self.num_candidates
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A batch of matrix products [m, k] x [k, n], and the floating-point operations the work needs of this shape."""
-
-    batch: int
-    m: int
-    k: int
-    n: int
-    flops: float
-
-
-def products(work: Work) -> list[Product]:
-    """Every matrix product that one iteration cannot do without.
-
-        rollout   each prompt once, then new_tokens - 1 steps of all rows (the first token comes from the prompt)
-        update    prompt + K x new_tokens tokens per prompt, forward and backward (two products for each one forward)
-        head      at the last prompt position, at each decoded row, and at each completion token of the update
-        attention 4 x heads x head_dim operations per query, visible key and layer; the update three times that
-
-    Norms, softmax, copies, the sampler and the optimiser are not counted: the limit is one of matrix products alone.
-    """
-    p, t, rows = work.prompt_tokens, work.new_tokens, work.num_rows
-    attended, packed = work.heads * work.head_dim, p + work.num_candidates * t
-    prompt_pairs = p * (p + 1) / 2
-    decode_pairs = sum(p + i for i in range(1, t))
-    found: list[Product] = []
-    weights = [(work.hidden, attended + 2 * work.kv_heads * work.head_dim), (attended, work.hidden)]
-    weights += [(work.hidden, 2 * work.intermediate), (work.intermediate, work.hidden)]
-    for k, n in weights:
-        once = 2.0 * k * n * work.layers
-        found.append(Product(1, work.num_prompts * p, k, n, once * work.num_prompts * p))
-        found.append(Product(1, rows, k, n, once * rows * (t - 1)))
-        found.extend(_trained(work.num_prompts * packed, k, n, once * work.num_prompts * packed))
-    head = 2.0 * work.hidden * work.vocab
-    found.append(Product(1, rows, work.hidden, work.vocab, head * (work.num_prompts + rows * (t - 1))))
-    found.extend(_trained(rows * t, work.hidden, work.vocab, head * rows * t))
-    pair = 4.0 * attended * work.layers
-    lanes, share = work.num_prompts * work.kv_heads, work.heads // work.kv_heads
-    found.append(Product(lanes, share * p, work.head_dim, p, pair * work.num_prompts * prompt_pairs))
-    found.append(Product(lanes, share * work.num_candidates, work.head_dim, p + t, pair * rows * decode_pairs))
-    update_pairs = work.num_prompts * (prompt_pairs + work.num_candidates * sum(p + i for i in range(1, t + 1)))
-    found.append(Product(lanes, share * packed, work.head_dim, packed, 3.0 * pair * update_pairs))
-    return found
-
-
-def _trained(rows: int, k: int, n: int, flops: float) -> list[Product]:
-    return [Product(1, rows, k, n, flops), Product(1, rows, n, k, flops), Product(1, n, rows, k, flops)]
-
-
-def limit_seconds(work: Work, repeats: int = 3) -> float:
-    """Seconds the products of one iteration take here: sum over shapes of operations / measured operations per second.
-
-    Each shape is timed by itself (the best of `repeats` runs, after one that is not counted).
-    """
-    seconds = 0.0
-    for product in products(work):
-        left, right = torch.randn(product.batch, product.m, product.k), torch.randn(product.batch, product.k, product.n)
-        out = torch.empty(product.batch, product.m, product.n)
-        one = (lambda a, b, c: lambda: torch.bmm(a, b, out=c))(left, right, out)
-        dense = 2.0 * product.batch * product.m * product.k * product.n
-        seconds += product.flops / dense * _best_seconds(one, repeats)
-    return seconds
-
-
-def _best_seconds(function: Callable[[], Any], repeats: int) -> float:
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 class Iteration:
@@ -131,8 +43,8 @@ class Iteration:
 
     def __init__(self, work: Work, seed: int = 0) -> None:
         self.work, self.seed, self.ticket = work, seed, 0
-        model = random_model(_config(work), seed=seed)
-        voice = HfVoice(_tokenizer(work.vocab), dialect="compact", max_prompt_tokens=work.prompt_tokens, eos_ids=())
+        model = random_model(model_config(work), seed=seed)
+        voice = HfVoice(tokenizer(work.vocab), dialect="compact", max_prompt_tokens=work.prompt_tokens, eos_ids=())
         self.learner = Learner([PolicyModel(POLICY, model)], UpdateSettings(learning_rate=1e-5))
         self.engine = LocalEngine({POLICY: model}, {POLICY: voice}, LocalSettings(max_rows=work.num_rows))
 
@@ -184,64 +96,134 @@ class Iteration:
 
 
 def measure(
-    seconds: float = 30.0, *, min_runs: int = 5, work: Work | None = None, threads: int | None = None
+    seconds: float = 30.0,
+    *,
+    min_runs: int = 5,
+    work: Work | None = None,
+    threads: int | None = None,
+    peers: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Medians and ranges over at least `min_runs` iterations, for about `seconds`; one iteration before is not counted.
+    """Medians and ranges over at least `min_runs` rounds, for about `seconds`; one round before is not counted.
 
-    `motet.completions_per_s` counts rollout and update. `limit.share` = limit seconds / iteration seconds, measured
-    one after the other in the same run; `limit.completions_per_s` is what the products alone would allow.
-    `threads` None keeps torch's own number; more threads than free cores make every figure worse.
+    A round is the limit, motet's iteration and one iteration of every peer in the folder `peers`, one after the other,
+    so that a machine that slows down slows all of them. `motet.completions_per_s` counts rollout and update.
+    `limit.share` = limit seconds / iteration seconds of a round; `limit.completions_per_s` is what the products alone
+    would allow. `trl.ratio` is motet's rate over TRL's in the same round. A peer that is not there, fails or does other
+    work has `trl.missing` with the reason and no number. `threads` None keeps torch's own number; more threads than
+    free cores make every figure worse. `progress` is told each round in a line.
     """
     if threads is not None:
         torch.set_num_threads(threads)
     work = work or Work()
+    load = [os.getloadavg()[0]]
     iteration = Iteration(work)
-    iteration.run()
-    begin = time.perf_counter()
-    rates: list[float] = []
-    shares: list[float] = []
-    limits: list[float] = []
-    rollouts: list[float] = []
-    while len(rates) < min_runs or time.perf_counter() - begin < seconds:
-        limit = limit_seconds(work)
-        rollout, update = iteration.run()
-        rates.append(work.num_rows / (rollout + update))
-        limits.append(work.num_rows / limit)
-        shares.append(limit / (rollout + update))
-        rollouts.append(rollout / (rollout + update))
-    iteration.engine.close()
-    report: dict[str, Any] = {}
-    for name, values in (
-        ("motet.completions_per_s", rates),
-        ("limit.share", shares),
-        ("limit.completions_per_s", limits),
-    ):
-        report |= {name: statistics.median(values), f"{name}.low": min(values), f"{name}.high": max(values)}
-    return report | {
-        "motet.rollout_frac": statistics.median(rollouts),
-        "runs": len(rates),
-        "threads": torch.get_num_threads(),
-        "hardware": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-        "torch": torch.__version__,
+    with ExitStack() as stack:
+        stack.callback(iteration.engine.close)
+        running, missing = _start_peers(peers, work, stack) if peers is not None else ({}, {})
+        iteration.run()
+        for name, peer in list(running.items()):
+            _peer_run(name, peer, running, missing)
+        progress(f"prompt {work.prompt_tokens}: one round done, not counted")
+        rounds: list[dict[str, float]] = []
+        begin = time.perf_counter()
+        while len(rounds) < min_runs or time.perf_counter() - begin < seconds:
+            rounds.append(_round(iteration, running, missing))
+            progress(f"prompt {work.prompt_tokens}: round {len(rounds)}: {_said(rounds[-1])}")
+        about = {name: {"versions": peer.versions, "settings": peer.settings} for name, peer in running.items()}
+    load.append(os.getloadavg()[0])
+    return (
+        _summary(rounds, without=missing)
+        | _described(about)
+        | {f"{name}.missing": reason for name, reason in missing.items()}
+        | _bounds(work)
+        | {"runs": len(rounds), "work": asdict(work), "threads": torch.get_num_threads(), "load": load}
+        | {
+            "cores": os.cpu_count(),
+            "hardware": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
+            "torch": torch.__version__,
+        }
+    )
+
+
+def _start_peers(folder: Path, work: Work, stack: ExitStack) -> tuple[dict[str, Peer], dict[str, str]]:
+    model = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    save(model, work)
+    running: dict[str, Peer] = {}
+    missing: dict[str, str] = {}
+    for name in PEERS:
+        try:
+            running[name] = stack.enter_context(start(name, folder, model, work, torch.get_num_threads()))
+        except PeerError as error:
+            missing[name] = str(error)
+    return running, missing
+
+
+def _peer_run(name: str, peer: Peer, running: dict[str, Peer], missing: dict[str, str]) -> tuple[float, float] | None:
+    """Seconds and processor seconds of one iteration; a peer that fails leaves the run for good."""
+    try:
+        return peer.run()
+    except PeerError as error:
+        missing[name] = str(error)
+        del running[name]
+        return None
+
+
+def _round(iteration: Iteration, running: dict[str, Peer], missing: dict[str, str]) -> dict[str, float]:
+    work, threads = iteration.work, torch.get_num_threads()
+    top_flops, top_bytes = roof()
+    limit, cpu = limit_seconds(work), time.process_time()
+    rollout, update = iteration.run()
+    cpu, took = time.process_time() - cpu, rollout + update
+    found = {
+        "motet.completions_per_s": work.num_rows / took,
+        "motet.processor_frac": cpu / took / threads,
+        "motet.rollout_frac": rollout / took,
+        "limit.share": limit / took,
+        "limit.completions_per_s": work.num_rows / limit,
+        "roof.gflop_per_s": top_flops / 1e9,
+        "roof.gbyte_per_s": top_bytes / 1e9,
+    }
+    for name, peer in list(running.items()):
+        if (run := _peer_run(name, peer, running, missing)) is not None:
+            found[f"{name}.completions_per_s"] = work.num_rows / run[0]
+            found[f"{name}.processor_frac"] = run[1] / run[0] / threads
+            found[f"{name}.ratio"] = run[0] / took
+    return found
+
+
+def _summary(rounds: list[dict[str, float]], without: Mapping[str, str]) -> dict[str, float]:
+    """Median, lowest and highest of every figure, but of no peer that failed in any round.
+
+    >>> _summary([{"a.x": 1.0, "b.x": 4.0}, {"a.x": 3.0}], without={"b": "it died"})
+    {'a.x': 2.0, 'a.x.low': 1.0, 'a.x.high': 3.0}
+    """
+    values: dict[str, list[float]] = defaultdict(list)
+    for found in rounds:
+        for key, value in found.items():
+            if key.split(".")[0] not in without:
+                values[key].append(value)
+    return {
+        name: figure
+        for key, seen in values.items()
+        for name, figure in ((key, statistics.median(seen)), (f"{key}.low", min(seen)), (f"{key}.high", max(seen)))
     }
 
 
-def _config(work: Work) -> Qwen3Config:
-    return Qwen3Config(
-        vocab_size=work.vocab,
-        hidden_size=work.hidden,
-        intermediate_size=work.intermediate,
-        num_hidden_layers=work.layers,
-        num_attention_heads=work.heads,
-        num_key_value_heads=work.kv_heads,
-        head_dim=work.head_dim,
-        max_position_embeddings=1024,
-        tie_word_embeddings=True,
-    )
+def _bounds(work: Work) -> dict[str, float]:
+    flops, moved = totals(work)
+    return {"work.gflop": flops / 1e9, "work.gbyte": moved / 1e9}
 
 
-def _tokenizer(vocab: int) -> PreTrainedTokenizerFast:
-    words = {"<unk>": 0} | {f"t{i}": i for i in range(1, vocab)}
-    return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="<unk>")), unk_token="<unk>"
-    )
+def _described(about: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"{name}.{key}": value for name, parts in about.items() for key, value in parts.items()}
+
+
+def _said(found: Mapping[str, float]) -> str:
+    """
+    >>> _said({"motet.completions_per_s": 312.4, "limit.share": 0.2, "trl.completions_per_s": 70.0})
+    'motet 312/s, trl 70/s'
+    """
+    tail = ".completions_per_s"
+    names = [key.removesuffix(tail) for key in found if key.endswith(tail) and not key.startswith("limit")]
+    return ", ".join(f"{name} {found[name + tail]:.3g}/s" for name in names)

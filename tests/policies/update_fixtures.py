@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -64,7 +65,8 @@ def plain_logprobs(model, prompt, completion, temperature=1.0):
 def row(prompt=(1, 2), completion=(3, 4), advantage=1.0, *, model=None, policy="p", role="r", **given):
     """A row whose sampling log-probs are those of `model` (zeros without one)."""
     temperature = given.get("temperature", 1.0)
-    with torch.no_grad():
+    is_double = model is not None and next(model.parameters()).dtype == torch.float64
+    with torch.no_grad(), TrueDouble() if is_double else nullcontext():
         sampled = plain_logprobs(model, prompt, completion, temperature).tolist() if model else [0.0] * len(completion)
     values = {
         "policy_version": 0,

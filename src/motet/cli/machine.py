@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,21 +57,37 @@ def doctor(as_json: JsonOption = False) -> int:
 
 def bench(
     as_json: JsonOption = False,
-    seconds: Annotated[float, typer.Option(min=1, help="Time to measure for.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=1, help="Time to measure for, per prompt length.")] = 30.0,
+    runs: Annotated[int, typer.Option(min=1, help="Rounds to measure at least.")] = 5,
+    prompt_tokens: Annotated[
+        list[int] | None, typer.Option(min=1, max=960, help="Prompt length; may be given again.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads; none: what torch takes.")] = None,
+    peers: Annotated[Path | None, typer.Option(help="Folder of tools/peers.py install: measure them too.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the JSON here as well.")] = None,
 ) -> int:
-    """Measure completions per second of a whole iteration, and the share of this machine's limit.
+    """Measure completions per second of a whole iteration, and the share of this machine's limit. Exit code 1 where a
+    peer that was asked for leaves no figure.
 
     Example: motet bench --json
     """
-    from motet.bench import measure
+    from motet.bench import Work, measure
+    from motet.bench_peers import PEERS
+    from motet.bench_table import show
 
-    found = measure(seconds)
+    say = lambda text: typer.echo(text, err=True)
+    reports = [
+        measure(seconds, min_runs=runs, work=Work(prompt_tokens=length), threads=threads, peers=peers, progress=say)
+        for length in prompt_tokens or [Work().prompt_tokens]
+    ]
+    found = reports[0] | ({"variants": reports} if len(reports) > 1 else {})
+    if output is not None:
+        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(found, indent=1))
     else:
-        for key, value in found.items():
-            typer.echo(f"{key}  {value:.4g}" if isinstance(value, float) else f"{key}  {value}")
-    return 0
+        show(reports)
+    return int(any(f"{name}.missing" in one for one in reports for name in PEERS))
 
 
 def matrix(

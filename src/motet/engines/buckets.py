@@ -114,7 +114,8 @@ class RowBuckets:
         def bits(count: int) -> str | None:
             digest = hashlib.sha256()
             for token, kv in probes:
-                rows = kv.expand(torch.zeros(count, dtype=torch.long, device=self.forward.device), length, LENGTH_STEP)
+                first = torch.zeros(count, dtype=torch.long, device=self.forward.device)
+                rows = self.forward.expand(kv, first, length, LENGTH_STEP, count)
                 logits = self.forward.step(torch.full((count,), token, device=self.forward.device), rows)
                 if not _rows_equal(logits):
                     return None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import nn
@@ -20,6 +20,15 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 LENGTH_STEP = 16
 MIN_HEAD_ROWS = 16
+
+
+class Rows(Protocol):
+    """Rows in flight."""
+
+    @property
+    def num_rows(self) -> int: ...
+    def select(self, index: torch.Tensor) -> Rows: ...
+
 
 Activate = Callable[[Any, str | None], AbstractContextManager[object]]
 """`motet.policies.lora.activate`: runs a model with exactly this adapter (None: the base alone)."""
@@ -163,7 +172,15 @@ class Forward:
         logits = self._call(ids, positions, prompt_mask(lengths, width, self.dtype), layers, keep)
         return logits, PromptKv([_kept(layer.keys) for layer in layers], [_kept(layer.values) for layer in layers])
 
-    def step(self, ids: torch.Tensor, rows: RowKv) -> torch.Tensor:
+    def expand(
+        self, kv: PromptKv, prompt_index: torch.Tensor, lengths: torch.Tensor, max_tokens: int, num_live: int
+    ) -> Rows:
+        """Rows that go on from the prompts `prompt_index` [N], those of one prompt together, with room for `max_tokens`
+        more; rows behind `num_live` are copies of row 0. `lengths` [B] are those of the prompts without padding.
+        """
+        return kv.expand(prompt_index, lengths, max_tokens)
+
+    def step(self, ids: torch.Tensor, rows: Any) -> torch.Tensor:
         """Logits after one more token `ids` [R] of every row -> fp32 [R, V]; `rows` moves on by one."""
         end = rows.layers[0].used + 1
         logits = self._call(ids[:, None], rows.positions[:, None], rows.mask[..., :end], rows.layers, 1)

@@ -50,8 +50,9 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor, rows: RowSampling) -> tup
     ([2], -1.3863)
     """
     scaled = logits.double() / rows.temperature[:, None]
-    logprobs = torch.log_softmax(scaled, dim=-1)
-    weights = torch.softmax(scaled, dim=-1)
+    scaled -= scaled.amax(dim=-1, keepdim=True)
+    weights = scaled.exp()
+    whole = weights.sum(dim=-1).log()
     cut = ((rows.top_p < 1.0) | (rows.top_k > 0)) & ~rows.greedy
     if bool(cut.any()):
         index = cut.nonzero()[:, 0]
@@ -59,7 +60,7 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor, rows: RowSampling) -> tup
     ids = _inverse_cdf(weights, uniforms)
     if bool(rows.greedy.any()):
         ids = torch.where(rows.greedy, logits.argmax(dim=-1), ids)
-    return ids, logprobs.gather(1, ids[:, None])[:, 0]
+    return ids, scaled.gather(1, ids[:, None])[:, 0] - whole
 
 
 def _inverse_cdf(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:

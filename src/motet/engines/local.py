@@ -13,7 +13,8 @@ from torch import nn
 
 from motet.engines.base import Completion, Request
 from motet.engines.buckets import WIDTH_STEP, RowBuckets, prompt_width
-from motet.engines.decode import Activate, Forward
+from motet.engines.decode import Activate
+from motet.engines.lean_rows import forward_of
 from motet.engines.rows import Speaker, Uniforms, sample_alike
 from motet.engines.voice import HfVoice
 from motet.errors import EngineError
@@ -175,7 +176,7 @@ class LocalEngine:
                 where={"policy": name},
                 fix="pass activate=motet.policies.lora.activate",
             )
-        forward = Forward(module, adapter, self._activate if isinstance(served, tuple) else None)
+        forward = forward_of(module, adapter, self._activate if isinstance(served, tuple) else None)
         buckets = RowBuckets(forward, self.threads, self.settings.max_rows, self.settings.max_prefill_tokens)
         return Speaker(name, forward, voices[name], buckets)
 

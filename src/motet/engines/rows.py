@@ -11,7 +11,7 @@ import torch
 
 from motet.engines.base import Completion, Request
 from motet.engines.buckets import RowBuckets, smallest, split_rows
-from motet.engines.decode import Forward, PromptKv, RowKv
+from motet.engines.decode import Forward, PromptKv, Rows
 from motet.engines.draw import RowSampling, draw
 from motet.engines.voice import HfVoice, find_stop
 from motet.errors import EngineError
@@ -126,7 +126,7 @@ class _Batch:
     ) -> list[Completion]:
         owner = torch.tensor(self.owner)
         slots = torch.arange(self.num_rows)
-        rows: RowKv | None = None
+        rows: Rows | None = None
         logits = logits.index_select(0, owner.to(logits.device))
         for token in range(self.max_tokens):
             alive = slots >= 0
@@ -138,8 +138,8 @@ class _Batch:
                 break
             slots[alive.nonzero()[:, 0][done]] = -1
             rows, slots = self._company(rows, slots, kv, lengths, owner)
-            last = torch.zeros(rows.num_rows, dtype=torch.long)
-            last[: len(slots)] = self.ids[slots.clamp(min=0), token]
+            last = self.ids[slots.clamp(min=0), token]
+            last = torch.cat([last, last[:1].expand(rows.num_rows - len(slots))])  # dummies are copies of row 0
             logits = self.speaker.forward.step(last.to(self.speaker.forward.device), rows)
             counters["forward_tokens"] += rows.num_rows
             counters["useful_tokens"] += int((slots >= 0).sum())
@@ -170,8 +170,8 @@ class _Batch:
         return done
 
     def _company(
-        self, rows: RowKv | None, slots: torch.Tensor, kv: PromptKv, lengths: torch.Tensor, owner: torch.Tensor
-    ) -> tuple[RowKv, torch.Tensor]:
+        self, rows: Rows | None, slots: torch.Tensor, kv: PromptKv, lengths: torch.Tensor, owner: torch.Tensor
+    ) -> tuple[Rows, torch.Tensor]:
         """The rows of the next step: done rows leave once a clearly smaller count holds the others."""
         counts = self.speaker.buckets.decode_counts()
         alive = (slots >= 0).nonzero()[:, 0]
@@ -182,7 +182,8 @@ class _Batch:
         device = self.speaker.forward.device
         if rows is None:
             prompt_index = owner[slots[index]].to(device)
-            return kv.expand(prompt_index, lengths, self.max_tokens), slots[alive]
+            made = self.speaker.forward.expand(kv, prompt_index, lengths, self.max_tokens, len(alive))
+            return made, slots[alive]
         return rows.select(index.to(device)), slots[alive]
 
     def _text(self, row: int, length: int) -> str:

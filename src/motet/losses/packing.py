@@ -97,7 +97,7 @@ class MicroBatch:
     input_ids, position_ids, segments: int64 [B, L]. Padding holds token 0 in segment -1; no real token sees it.
     source, target, place: int64 [N]; `source` indexes the flattened [B * L], `place` the flattened [R * T].
     rows, lengths: int64 [R], index into the packed sequence of rows, and its completion length. temperatures: float64
-    [R].
+    [R]. `packs` are what the lines were made from.
     """
 
     input_ids: IntArray
@@ -109,6 +109,7 @@ class MicroBatch:
     rows: IntArray
     lengths: IntArray
     temperatures: NDArray[np.float64]
+    packs: tuple[Pack, ...] = ()
 
     @property
     def num_rows(self) -> int:
@@ -180,7 +181,78 @@ def _assemble(rows: Sequence[Packable], packs: Sequence[Pack], width: int) -> Mi
         rows=np.array(members, dtype=np.int64),
         lengths=lengths,
         temperatures=np.array([rows[i].temperature for i in members], dtype=np.float64),
+        packs=tuple(packs),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """A micro-batch as prompts and, behind each, its answers side by side.
+
+    prefix int64 [B, P] and tails int64 [B, S, T] are padded on the right, lengths int64 [B] are those of the prompts.
+    The last token of an answer is not fed. `source` int64 [N] indexes the flattened prompts (B * P of them) and behind
+    them the flattened tails: the position that predicts each completion token, in the order of `MicroBatch.target`.
+    """
+
+    prefix: IntArray
+    lengths: IntArray
+    tails: IntArray
+    source: IntArray
+
+
+def shared(packs: Sequence[Pack]) -> Shared:
+    """Lay packs out as `Shared`.
+
+    >>> laid = shared([Pack((7, 8), ((1, 2, 3), (4,)), (0, 1)), Pack((9,), ((5, 6),), (2,))])
+    >>> laid.prefix.tolist(), laid.tails.tolist()
+    ([[7, 8], [9, 0]], [[[1, 2], [0, 0]], [[5, 0], [0, 0]]])
+    >>> laid.source.tolist()  # the last prompt token, then the fed ones
+    [1, 4, 5, 1, 2, 8]
+    """
+    width = max(len(p.prompt_ids) for p in packs)
+    many = max(len(p.completions) for p in packs)
+    length = max((len(c) - 1 for p in packs for c in p.completions), default=0)
+    length = max(length, 0)
+    prefix = np.zeros((len(packs), width), dtype=np.int64)
+    tails = np.zeros((len(packs), many, length), dtype=np.int64)
+    source: list[int] = []
+    for b, p in enumerate(packs):
+        prefix[b, : len(p.prompt_ids)] = p.prompt_ids
+        for s, completion in enumerate(p.completions):
+            if not completion:
+                continue
+            fed = len(completion) - 1
+            tails[b, s, :fed] = completion[:-1]
+            first = len(packs) * width + (b * many + s) * length
+            source.append(b * width + len(p.prompt_ids) - 1)
+            source.extend(range(first, first + fed))
+    lengths = np.array([len(p.prompt_ids) for p in packs], dtype=np.int64)
+    return Shared(prefix, lengths, tails, np.array(source, dtype=np.int64))
+
+
+def shared_micro_batches(rows: Sequence[Packable], budget_tokens: int, *, waste: float = 1.25) -> list[MicroBatch]:
+    """Packs of like shape together: micro-batches for `shared`, none above `budget_tokens` laid-out positions.
+
+    Packs are sorted by number of answers, longest answer and prompt, and cut where the budget is reached or where the
+    laid-out positions would exceed `waste` times the needed ones. A pack above the budget is alone in its batch.
+    """
+    packs = pack(rows, budget_tokens)
+    longest = lambda p: max((len(c) for c in p.completions), default=0)
+    order = sorted(packs, key=lambda p: (-len(p.completions), -longest(p), -len(p.prompt_ids)))
+    batches, start = [], 0
+    while start < len(order):
+        width, needed, stop = 0, 0, start
+        while stop < len(order):
+            width = max(width, len(order[stop].prompt_ids))
+            area = (stop + 1 - start) * (width + len(order[start].completions) * max(longest(order[start]) - 1, 0))
+            needed += order[stop].num_tokens
+            if stop > start and (area > budget_tokens or area > waste * needed):
+                break
+            stop += 1
+        chosen = order[start:stop]
+        batches.append(_assemble(rows, chosen, max(p.num_tokens for p in chosen)))
+        start = stop
+    return batches
 
 
 def _lay_out(

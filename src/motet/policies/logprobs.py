@@ -5,7 +5,7 @@ Legend: B packs, L padded width, R rows, T tokens of the longest completion, N c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from motet.losses.packing import MicroBatch, packed_micro_batches
+from motet.engines.backprop import hidden_states
+from motet.engines.lean import LeanNet
+from motet.losses.packing import MicroBatch, packed_micro_batches, shared
 
 PROBE_ERRORS = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError, NotImplementedError)
 _LOGIT_TRANSFORMS = (
@@ -32,12 +34,15 @@ class ForwardPath:
     """How one model is computed: `packed` rows or one by one, logits from `hidden` states at the needed positions or
     in `full`.
 
-    `notes` say why the fast way was refused. The default is the fast way; `inspect_model` decides for a given model.
+    `lean` is the model as a `LeanNet`, where it is known as one; then prompts and answers are laid out side by side
+    instead of under a block mask. `notes` say why the fast way was refused. The default is packed; `inspect_model`
+    decides for a given model.
     """
 
     packed: bool = True
     head: Literal["hidden", "full"] = "hidden"
     notes: tuple[str, ...] = ()
+    lean: LeanNet | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +128,10 @@ def packed_values(
     if asked. float32 at least, float64 for a float64 model. `path` must be `inspect_model`'s for models other than
     plain decoders.
     """
-    inputs = _inputs(model, batch, path)
-    device = inputs["input_ids"].device
-    source = torch.from_numpy(batch.source).to(device)
+    device = next(model.parameters()).device
+    head: Any = model.get_output_embeddings() if path.head == "hidden" else None
+    states = _states(model, batch, path)
     target = torch.from_numpy(batch.target).to(device)
-    if path.head == "hidden":
-        head: Any = model.get_output_embeddings()
-        states = decoder(model)(**inputs).last_hidden_state
-    else:
-        head, states = None, model(**inputs).logits
-    states = states.flatten(0, 1).index_select(0, source)
     vocabulary = head.weight.shape[0] if head is not None else states.shape[-1]
     is_plain = bool((batch.temperatures == 1.0).all())
     heat = None if is_plain else torch.from_numpy(np.repeat(batch.temperatures, batch.lengths)).to(device)
@@ -143,6 +142,20 @@ def packed_values(
     place = torch.from_numpy(batch.place).to(device)
     laid = values.new_zeros(2, size).index_copy(1, place, values).view(2, batch.num_rows, batch.max_length)
     return laid[0], laid[1] if entropy_gradient else laid[1].detach()
+
+
+def _states(model: Any, batch: MicroBatch, path: ForwardPath) -> Tensor:
+    """What predicts each completion token: hidden states [N, H], or logits [N, V] where the head is not apart."""
+    if path.lean is not None:
+        laid = shared(batch.packs)
+        put = torch.from_numpy
+        states = hidden_states(path.lean.on(model), put(laid.prefix), put(laid.lengths), put(laid.tails))
+        return states.index_select(0, put(laid.source))
+    inputs = _inputs(model, batch, path)
+    source = torch.from_numpy(batch.source).to(inputs["input_ids"].device)
+    states = decoder(model)(**inputs).last_hidden_state if path.head == "hidden" else model(**inputs).logits
+    found: Tensor = states.flatten(0, 1).index_select(0, source)
+    return found
 
 
 def _in_chunks(
@@ -186,9 +199,10 @@ def inspect_model(model: Any, *, pack: bool = True) -> ForwardPath:
         with torch.no_grad():
             head: Literal["hidden", "full"] = "hidden" if _head_is_plain(model, notes, name) else "full"
             packed = pack and _takes_mask(model, head, notes, name)
+            lean = LeanNet.of(model) if packed and head == "hidden" else None
     finally:
         model.train(was_training)
-    return ForwardPath(packed, head, tuple(notes))
+    return ForwardPath(packed, head, tuple(notes), lean)
 
 
 def _probe_rows(model: Any, first: int = 1) -> list[_ProbeRow]:
