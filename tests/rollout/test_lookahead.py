@@ -193,7 +193,11 @@ def test_an_estimate_is_played_out_and_only_its_team_part_replaced(play):
             return Outcome(True, int(second.text) / 2)
 
     (episode,) = play(Estimates(), relay, rule="lookahead", width=3)
-    assert [(c.reward.team, c.reward.local) for c in episode.calls[0].candidates] == [(0.0, 0.5), (1.0, 0.5), (0.5, 0.5)]
+    assert [(c.reward.team, c.reward.local) for c in episode.calls[0].candidates] == [
+        (0.0, 0.5),
+        (1.0, 0.5),
+        (0.5, 0.5),
+    ]
     assert (episode.calls[0].settled, episode.extra_calls) == (True, 3)
     (episode,) = play(Estimates(), relay, width=3)
     assert [c.reward.team for c in episode.calls[0].candidates] == [0.125] * 3
