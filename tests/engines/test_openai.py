@@ -323,7 +323,7 @@ def dripping(head):
     lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"choices\""),
     lambda connection: connection.sendall(b"\x16\x03\x01 this is another protocol\r\n\r\n"),
     lambda connection: connection.close(),
-], ids=["silent", "slow head", "slow body", "endless body", "too many headers", "cut body", "no http", "hung up"])  # fmt: skip
+], ids=["silent", "slow head", "slow body", "endless body", "many headers", "cut", "no http", "hung up"])  # fmt: skip
 def test_a_socket_that_misbehaves_holds_nobody_up_and_is_an_error_without_the_key(serve, monkeypatch):
     monkeypatch.setattr("motet.engines.transport.MAX_BYTES", 1 << 20)
 

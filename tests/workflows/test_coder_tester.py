@@ -224,7 +224,9 @@ def test_a_task_of_mini_code_passes_the_check_that_is_shipped_for_ones_own():
     assert passed == ["fits", "dialects", "plays", "worth", "pure", "replay", "evaluation"]
 
 
-MEAN = 'def mean(items, k=1):\n    """Like mean([1, 2], 3).\n    >>> mean([4, 8])\n    6.0\n    >>> mean([])\n    0\n    """\n'
+MEAN = (
+    'def mean(items, k=1):\n    """As in mean([1, 2], 3).\n    >>> mean([4, 8])\n    6.0\n    >>> mean([])\n    0"""\n'
+)
 
 
 @pytest.mark.parametrize(
