@@ -87,6 +87,29 @@ def test_look_ahead_puts_the_outcome_in_the_place_of_every_estimate(staged, name
         assert played.calls[key].settled
 
 
+IDLE = ["", " ", "I cannot answer.", "3 7 + 4 5", "yes", "no", r"\boxed{Correct}", r"\boxed{Incorrect}", "1", "way"]
+
+
+@pytest.mark.parametrize("dialect", ["compact", "chat"])
+@pytest.mark.parametrize("text", [*IDLE, None])
+@pytest.mark.parametrize("name", SPOKEN)
+def test_nobody_is_paid_by_the_team_for_saying_nothing_of_use(staged, name, text, dialect):
+    """Nothing, a refusal, the problem itself, one verdict whatever is shown, or (None) all that was shown over again.
+
+    Where nobody is right, only whose word it is that this is wrong may be paid: the evaluator's, in the last round.
+    """
+    workflow = make_workflow(name)
+    said = lambda prompt, index: prompt if text is None else text
+    played = staged(workflow, SUM, dict.fromkeys(workflow.roles, said), dialect=dialect)
+    assert not played.outcome.success and played.outcome.team == 0.0
+    for (role, _, turn), teams in played.team.items():
+        is_true = role == "evaluator" and turn == workflow.rounds(SUM) - 1 and text in ("no", r"\boxed{Incorrect}")
+        assert teams == [float(is_true)], (role, turn)
+    for (role, *_), local in played.local.items():
+        is_true = role == "evaluator" and text in ("no", r"\boxed{Incorrect}")
+        assert local[0] <= 0.2 or role == "orchestrator" or is_true, (role, local)
+
+
 @pytest.mark.parametrize("name", SPOKEN)
 def test_evaluation_draws_one_candidate_and_counts_the_calls(staged, name):
     workflow = make_workflow(name)
