@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +20,9 @@ from motet.loop import Clock
 from motet.rollout.records import read_episodes
 from motet.session import start
 from motet.tracking import Listener, read_metrics
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run_files import same, timeless, weights
 
 QUICK = ["sampling.width=3", "sampling.trees=3", "train.eval_tasks=3", "evaluate.at_end=false", "threads=1"]
 
@@ -54,30 +58,6 @@ class Ears(Listener):
 
     def on_note(self, text):
         self.notes.append(text)
-
-
-def timeless(folder):
-    return [
-        {key: value for key, value in line.items() if not key.startswith("time/")}
-        for line in read_metrics(folder.metrics)
-    ]
-
-
-def weights(folder):
-    """Every byte of the last checkpoint but the seconds in its state."""
-    last = sorted(folder.checkpoints.glob("iteration-*"))[-1]
-    found = {}
-    for path in sorted(last.rglob("*")):
-        if path.is_file():
-            found[path.relative_to(last)] = path.read_bytes() if path.suffix != ".json" else b""
-    assert any(path.suffix != ".json" for path in found)
-    return found
-
-
-def same(left, right):
-    assert timeless(left) == timeless(right)
-    assert left.episodes.read_bytes() == right.episodes.read_bytes()
-    assert weights(left) == weights(right)
 
 
 @pytest.mark.slow

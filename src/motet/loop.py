@@ -24,6 +24,7 @@ from motet.parts import Parts
 from motet.policies.update import Learner
 from motet.record import Progressed, Record
 from motet.rollout.collect import collect
+from motet.rollout.runner import run_batch
 from motet.tasks.base import draw
 from motet.tracking import Callback, Metrics, rollout_metrics
 from motet.types import Episode, Row
@@ -109,14 +110,17 @@ class Watch:
 def gather(parts: Parts, tasks: Sequence[tuple[str, Any, int]], ticket: int) -> list[Episode]:
     """The episodes of one batch, trees without signal drawn anew as often as the settings allow."""
     prepared, settings = parts.prepared, parts.prepared.settings
+
+    def play(wanted: Sequence[tuple[str, Any, int]]) -> list[Episode]:
+        return run_batch(
+            prepared.workflow, wanted, prepared.cast, parts.engines, prepared.rollout,
+            phase="train", ticket=ticket, seed=settings.seed, split="train",
+        )  # fmt: skip
+
     return collect(
-        prepared.workflow,
+        play,
         tasks,
-        prepared.cast,
-        parts.engines,
         prepared.rollout,
-        ticket=ticket,
-        seed=settings.seed,
         max_extra_trees=settings.sampling.max_extra_trees,
         is_informative=lambda tree: not silent_trees(tree, prepared.credit),
     )

@@ -1,7 +1,10 @@
 import asyncio
+import contextlib
 import json
 import socket
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -161,8 +164,6 @@ def test_a_slow_server_is_given_up_after_its_time_and_asked_again():
 
 def test_the_server_decides_how_long_to_wait():
     with serving([(429, {}, {"Retry-After": "0.2"}), answer("now")]) as server:
-        import time
-
         start = time.monotonic()
         sample(engine(server))
         assert time.monotonic() - start >= 0.2
@@ -293,3 +294,55 @@ def test_a_cut_answer_has_ids_that_a_record_takes():
     with serving([answer("abc", finish="length")]) as server:
         (found,) = sample(engine(server))
     assert Candidate(found.text, found.token_ids, found.logprobs, found.finish).text == "abc"
+
+
+def endless(connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def dripping(head):
+    """Bytes that keep every single wait of the reader short and never come to an end."""
+
+    def serve(connection):
+        connection.sendall(head)
+        while True:
+            connection.sendall(b"a")
+            time.sleep(0.05)
+
+    return serve
+
+
+@pytest.mark.parametrize("serve", [
+    lambda connection: time.sleep(2),
+    dripping(b"HTTP/1.1 200 OK\r\nX-Slow: "),
+    dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+    endless,
+    lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(200))),
+    lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"choices\""),
+    lambda connection: connection.sendall(b"\x16\x03\x01 this is another protocol\r\n\r\n"),
+    lambda connection: connection.close(),
+], ids=["silent", "slow head", "slow body", "endless body", "many headers", "cut", "no http", "hung up"])  # fmt: skip
+def test_a_socket_that_misbehaves_holds_nobody_up_and_is_an_error_without_the_key(serve, monkeypatch):
+    monkeypatch.setattr("motet.engines.transport.MAX_BYTES", 1 << 20)
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    def talk(connection):
+        with contextlib.suppress(OSError), connection:
+            connection.recv(65536)
+            serve(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        one = Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "m", "JUDGE", timeout_s=0.3, max_retries=1)
+        found = OpenAIEngine({"judge": one}, environ={"JUDGE": KEY}, first_wait_s=0.001)
+        started = time.monotonic()
+        with pytest.raises(EngineError, match="gives no answer.*2 tries") as caught:
+            sample(found)
+    assert time.monotonic() - started < 8.0 and KEY not in str(caught.value)

@@ -5,6 +5,7 @@ import pytest
 from motet.engines.scripted import ScriptedEngine
 from motet.policies.cast import Cast, PolicySpec
 from motet.rollout.collect import collect, cost, has_signal
+from motet.rollout.runner import run_batch
 from motet.rollout.settings import RolloutSettings
 from motet.types import Outcome, Reward
 
@@ -21,13 +22,16 @@ class OneWord:
         return Outcome(call.text == "good", float(call.text == "good"))
 
 
-def gather_batch(reply, toys, num, max_extra_trees, **settings):
-    engine = ScriptedEngine(reply)
-    episodes = collect(
-        OneWord(), toys(num), Cast.shared(OneWord.roles, PolicySpec("p")), {"local": engine},
-        RolloutSettings(**{"width": 2, **settings}), ticket=0, seed=0, max_extra_trees=max_extra_trees,
-    )  # fmt: skip
-    return episodes, engine
+def gather_batch(reply, toys, num, max_extra_trees, *, workflow=None, is_informative=None, **settings):
+    engine, settings = ScriptedEngine(reply), RolloutSettings(**{"width": 2, **settings})
+    cast = Cast.shared(OneWord.roles, PolicySpec("p"))
+
+    def play(tasks):
+        names = {"phase": "train", "ticket": 0, "seed": 0, "split": "train"}
+        return run_batch(workflow or OneWord(), tasks, cast, {"local": engine}, settings, **names)
+
+    chosen = {"max_extra_trees": max_extra_trees, "is_informative": is_informative}
+    return collect(play, toys(num), settings, **chosen), engine
 
 
 def test_trees_with_signal_are_kept_and_the_others_drawn_anew_as_new_copies(toys):
@@ -75,11 +79,7 @@ def test_independent_trees_are_judged_and_replaced_whole(toys):
 
 
 def test_the_predicate_of_the_caller_decides(toys):
-    engine = ScriptedEngine(lambda *args: "bad")
-    episodes = collect(
-        OneWord(), toys(2), Cast.shared(OneWord.roles, PolicySpec("p")), {"local": engine}, RolloutSettings(width=2),
-        ticket=0, seed=0, max_extra_trees=9, is_informative=lambda tree: tree[0].copy >= 2,
-    )  # fmt: skip
+    episodes, _ = gather_batch(lambda *args: "bad", toys, 2, 9, is_informative=lambda tree: tree[0].copy >= 2)
     assert [e.copy for e in episodes] == [2, 2]
 
 
@@ -90,8 +90,5 @@ def test_signal_is_in_the_mixed_reward(toys, alpha, expected):
             await cast.a.act("x", score=lambda text: Reward(team=0.5, local=float(text)))
             return Outcome(True, 1.0)
 
-    settings = RolloutSettings(width=2, alpha=alpha)
-    cast = Cast.shared(OneWord.roles, PolicySpec("p"))
-    engine = ScriptedEngine(lambda policy, prompt, index, uniform: str(index))
-    tree = collect(Both(), toys(1), cast, {"local": engine}, settings, ticket=0, seed=0)
-    assert has_signal(tree, settings) is expected
+    tree, _ = gather_batch(lambda policy, prompt, index, uniform: str(index), toys, 1, 0, workflow=Both())
+    assert has_signal(tree, RolloutSettings(width=2, alpha=alpha)) is expected

@@ -182,3 +182,22 @@ def test_independent_plays_k_whole_episodes_of_one_candidate(play, toys, digit):
     wide = play(Free(), digit, rule="independent", width=8, tasks=toys(2))
     assert [e for e in wide if e.branch < 5] == episodes
     assert len(play(Free(), digit, rule="independent", phase="eval")) == 1
+
+
+def test_an_estimate_is_played_out_and_only_its_team_part_replaced(play):
+    class Estimates(Relay):
+        async def run(self, task, cast):
+            first = await cast.a.act("?")
+            second = await cast.b.act(first.text, score=lambda text: Reward(local=0.25))
+            first.settle(lambda c: Reward(team=0.125, local=0.5, notes=c.text), estimate=True)
+            return Outcome(True, int(second.text) / 2)
+
+    (episode,) = play(Estimates(), relay, rule="lookahead", width=3)
+    assert [(c.reward.team, c.reward.local) for c in episode.calls[0].candidates] == [
+        (0.0, 0.5),
+        (1.0, 0.5),
+        (0.5, 0.5),
+    ]
+    assert (episode.calls[0].settled, episode.extra_calls) == (True, 3)
+    (episode,) = play(Estimates(), relay, width=3)
+    assert [c.reward.team for c in episode.calls[0].candidates] == [0.125] * 3

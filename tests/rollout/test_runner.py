@@ -223,7 +223,9 @@ def test_what_run_returns_is_checked(play):
 
 def test_a_cancelled_batch_leaves_no_task_and_ignores_late_answers(toys, digit):
     from motet.policies.cast import Cast, PolicySpec
-    from motet.rollout.runner import RolloutSettings, run_batch_async
+    from motet.rollout.runner import RolloutSettings, play_batch
+    from motet.rollout.scene import Scene
+    from motet.rollout.scoring import ScorePool
 
     workflow = Talk()
     workflow.prompts = {}
@@ -234,12 +236,9 @@ def test_a_cancelled_batch_leaves_no_task_and_ignores_late_answers(toys, digit):
             return await super().sample(request)
 
     async def main():
-        batch = asyncio.ensure_future(
-            run_batch_async(
-                workflow, toys(5), Cast.shared(workflow.roles, PolicySpec("x")), {"local": Late(digit)},
-                RolloutSettings(), phase="train", ticket=0, seed=0, split="train",
-            )
-        )  # fmt: skip
+        cast = Cast.shared(workflow.roles, PolicySpec("x"))
+        scene = Scene(cast, {"local": Late(digit)}, RolloutSettings(), {}, ScorePool(), "train", 0, 0, "train")
+        batch = asyncio.ensure_future(play_batch(scene, workflow, toys(5)))
         await asyncio.sleep(0.02)
         batch.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import itertools
 import json
 import os
 import pickle
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,9 @@ import pytest
 from motet.errors import ConfigError, TaskError
 from motet.tasks.base import Answerable, Programmable, make_task_set
 from motet.tasks.code_sets import SCHEMAS
+from motet.tasks.code_tasks import CodeTask
+from motet.tasks.code_tests import sandbox_tests
+from motet.tasks.rows import LeftOut, Place, RowTasks
 from motet.testing.check_task import check_task
 
 
@@ -59,6 +65,7 @@ DEEP = {
     "problem": "Add two numbers.", "starter_code": "", "metadata": {"func_name": None},
     "tests": json.dumps([{"type": "stdin_stdout", "input": "1 2\n", "output": "3\n", "fn_name": None}]),
 }  # fmt: skip
+CODE = CodeTask("t", "Add.", "stdin", (("1", "1"),))
 OWN = {"id": "s-0", "problem": "Add two numbers.", "inputs": ["1 2\n"], "outputs": ["3\n"], "source": "mine"}
 ROWS = {
     "humaneval": HUMANEVAL, "mbpp": MBPP, "apps": APPS, "code_contests": CONTESTS, "livecodebench_v5": LIVE,
@@ -131,6 +138,47 @@ def test_a_malformed_row_is_named_by_file_line_and_key(tmp_path, name: str, numb
         make_task_set(name, test=path).size("test")
     assert str(caught.value.where["file"]) == f"{path}:2" and key in str(caught.value.where["key"])
     assert not (tmp_path / "hostile_was_here").exists()
+
+
+OF_ANOTHER_SHAPE = [
+    None, 5, -1.5, True, "", "x", "5", "[5]", '{"a": 1}', '{"func_name": 5}', "[" * 50_000, "9" * 5000, "\ud800",
+    '[{"input": 5, "output": 5, "testtype": "functional"}]', '{"inputs": [[1]], "outputs": [1], "fn_name": 5}',
+    [], [5], [None], {}, {"a": 1}, {"input": [None], "output": [None]}, {"seconds": "x"}, {"seconds": -1},
+    {"language": 3, "solution": 4}, {"language": [3], "solution": [4]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "row"), [*ROWS.items(), ("livecodebench_v6", LIVE_CALL)])
+def test_whatever_stands_under_a_key_the_row_is_a_task_left_out_or_named_by_file_and_key(tmp_path, name, row) -> None:
+    place = Place("rows.jsonl", 7)
+    tasks = make_task_set(name, test=fill(tmp_path / "rows.jsonl", row))
+    for key, value in itertools.product([*row, "test_setup_code", "metadata", "id"], OF_ANOTHER_SHAPE):
+        try:
+            task = tasks._read({**row, key: value}, place)
+        except LeftOut:
+            continue
+        except TaskError as error:
+            assert str(error.where["file"]) == "rows.jsonl:7" and error.where["key"], (key, value)
+            continue
+        texts = [task.id, task.question, task.function, task.starter, task.setup, task.reference, task.answer_form]
+        assert all(isinstance(text, str) for text in [*texts, *itertools.chain(*task.tests)]), (key, value)
+        assert 0.0 <= task.time_limit_s < float("inf") and sandbox_tests(task), (key, value)
+
+
+def test_a_row_that_its_reader_cannot_take_is_named_all_the_same(tmp_path) -> None:
+    """Readers name the key; where one of them does not foresee a shape, file and line are told, no bare TypeError."""
+    path = fill(tmp_path / "rows.jsonl", {"question": "?"}, {"question": "?!", "by": 3})
+    tasks = RowTasks("mine", {"test": path}, lambda row, place: replace(CODE, question=row["question"], id=row["by"]))
+    with pytest.raises(TaskError, match=r"not of the shape of its set: KeyError\('by'\).*rows\.jsonl:1"):
+        tasks.size("test")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{}", gzip.compress(b"\n" * 999)[:-9], b"\x1f\x8bno gzip"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content: bytes) -> None:
+    path = tmp_path / ("rows.jsonl.gz" if content[:1] == b"\x1f" else "rows.jsonl")
+    path.write_bytes(content)
+    with pytest.raises(TaskError, match=r"cannot read the file.*rows\.jsonl"):
+        make_task_set("apps", test=str(path)).size("test")
 
 
 def test_humaneval_is_judged_by_its_own_check(tmp_path) -> None:

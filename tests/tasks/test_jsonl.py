@@ -63,6 +63,8 @@ def test_case_17_an_empty_file_is_an_error(tmp_path) -> None:
         ('{"id": "b", "question": "?"}', "'answer' is None"),
         ('{"id": 3, "question": "?", "answer": "4"}', "'id' is 3"),
         (row("a", "another"), "id 'a' occurs twice"),
+        ('{"id": "b", "n": ' + "9" * 5000 + "}", "no JSON"),
+        ("[" * 100_000, "no JSON"),
     ],
 )
 def test_case_17_a_bad_row_names_file_and_line(tmp_path, line: str, what: str) -> None:
@@ -95,3 +97,22 @@ def test_case_09_a_question_in_two_splits_is_found_before_training(tmp_path) -> 
 )
 def test_an_answer_is_compared_as_number_or_text(said: str, worth: int) -> None:
     assert Question("q", "2 + 2?", "4").check(said) == worth
+
+
+@pytest.mark.parametrize(
+    ("right", "said", "worth"),
+    [
+        ("1200", "1,200", 1), ("1,200.5", "1200.50", 1), ("12", "1,2", 0), ("1,2", "12", 0), ("1, 2", "1, 2", 1),
+        ("NaN", "nan", 1), ("inf", "1e999", 0), ("1000", "1_000", 0),
+    ],
+)  # fmt: skip
+def test_a_comma_parts_thousands_and_what_has_no_value_is_text(right: str, said: str, worth: int) -> None:
+    assert Question("q", "?", right).check(said) == worth
+
+
+def test_a_text_may_hold_other_ends_of_lines_and_a_file_that_is_no_utf_8_is_named(tmp_path) -> None:
+    lines = [json.dumps({"id": "a", "question": "one\u2028two\x85?", "answer": "4"}, ensure_ascii=False), row("b")]
+    assert JsonlTasks(str(fill(tmp_path, train=lines))).size("train") == 2
+    (tmp_path / "train.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(TaskError, match=r"no UTF-8.*train\.jsonl"):
+        JsonlTasks(str(tmp_path)).size("train")

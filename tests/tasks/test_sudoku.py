@@ -218,3 +218,11 @@ def test_a_place_that_no_split_has_is_refused() -> None:
     for split, index in (("dev", 0), ("test", -1), ("test", 10_000)):
         with pytest.raises(TaskError):
             Sudoku().task(split, index)
+
+
+def test_a_cell_that_is_filled_in_again_and_again_counts_once() -> None:
+    """Going to and fro in one cell is no way to the form of a filled board, however many fills it takes."""
+    empty = SudokuTask("t", 4, (0, 0, 0, 0, 0, 0, 0, 0, *SOLVED[8:]), SOLVED, 16).start()
+    once, often = (judge_fills(empty, "#### " + json.dumps([[0, 0, 1], [0, 0, 3]] * num)) for num in (1, 8))
+    assert once.local == often.local == (1 + 1 / 8) / 2
+    assert judge_fills(empty, "#### [[0,0,1],[0,1,2]]").local == (1 + 2 / 8) / 2

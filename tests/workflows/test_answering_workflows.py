@@ -58,6 +58,58 @@ def test_it_plays_under_every_sampling_rule(name, rule):
     assert check_workflow(make_workflow(name), SUM, texts=texts, rule=rule, width=2)[-1] == "evaluation"
 
 
+@pytest.mark.parametrize(
+    ("name", "said", "role", "team"),
+    [
+        # the first voter is taken, whatever it says; what the second says changes nothing
+        ("voting", {"voter": [["8 2", "7 2"]], "aggregator": ["1"]}, "voter", [[1.0, 0.0], None, None]),
+        ("debate", {"debater": [["8 2", "7 2"]], "judge": ["1"]}, "debater", [None, None, [1.0, 0.0], None]),
+        ("orchestrator_workers", {
+            "orchestrator": [["way tens", "way ones"]],
+            "worker": lambda prompt, index: "8 2" if "tens" in prompt else "7 2",
+            "synthesizer": lambda prompt, index: "8 2" if "8 2" in prompt else "7 2",
+        }, "orchestrator", [[1.0, 0.0]]),
+        # a wrong answer, then a right one: who accepts the first throws the second away
+        ("evaluator_optimizer", {
+            "generator": lambda prompt, index: "8 2" if " no " in prompt else "7 2",
+            "evaluator": lambda prompt, index: "yes" if "8 2" in prompt or index else "no",
+        }, "evaluator", [[1.0, 0.0]]),
+        ("single", {"solver": [["8 2", "7 2"]]}, "solver", [[1.0, 0.0]]),
+    ],
+)  # fmt: skip
+def test_look_ahead_puts_the_outcome_in_the_place_of_every_estimate(staged, name, said, role, team):
+    """None: what the draw of the trunk decides."""
+    played = staged(make_workflow(name), SUM, said, width=2, rule="lookahead")
+    calls = [key for key in sorted(played.calls, key=lambda key: (key[2], key[1])) if key[0] == role]
+    for key, wanted in zip(calls, team):
+        assert wanted is None or played.team[key] == wanted
+        assert set(played.team[key]) <= {0.0, 1.0}  # outcomes, no shares of them
+        assert played.calls[key].settled
+
+
+IDLE = ["", " ", "I cannot answer.", "3 7 + 4 5", "yes", "no", r"\boxed{Correct}", r"\boxed{Incorrect}", "1", "way"]
+
+
+@pytest.mark.parametrize("dialect", ["compact", "chat"])
+@pytest.mark.parametrize("text", [*IDLE, None])
+@pytest.mark.parametrize("name", SPOKEN)
+def test_nobody_is_paid_by_the_team_for_saying_nothing_of_use(staged, name, text, dialect):
+    """Nothing, a refusal, the problem itself, one verdict whatever is shown, or (None) all that was shown over again.
+
+    Where nobody is right, only whose word it is that this is wrong may be paid: the evaluator's, in the last round.
+    """
+    workflow = make_workflow(name)
+    said = lambda prompt, index: prompt if text is None else text
+    played = staged(workflow, SUM, dict.fromkeys(workflow.roles, said), dialect=dialect)
+    assert not played.outcome.success and played.outcome.team == 0.0
+    for (role, _, turn), teams in played.team.items():
+        is_true = role == "evaluator" and turn == workflow.rounds(SUM) - 1 and text in ("no", r"\boxed{Incorrect}")
+        assert teams == [float(is_true)], (role, turn)
+    for (role, *_), local in played.local.items():
+        is_true = role == "evaluator" and text in ("no", r"\boxed{Incorrect}")
+        assert local[0] <= 0.2 or role == "orchestrator" or is_true, (role, local)
+
+
 @pytest.mark.parametrize("name", SPOKEN)
 def test_evaluation_draws_one_candidate_and_counts_the_calls(staged, name):
     workflow = make_workflow(name)

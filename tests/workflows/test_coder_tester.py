@@ -12,7 +12,7 @@ import pytest
 
 from motet.errors import ConfigError, SandboxError
 from motet.sandbox import Limits, configure, shared
-from motet.tasks.code_cases import read_case
+from motet.tasks.code_cases import is_new, read_case
 from motet.tasks.code_tasks import CodeTask
 from motet.tasks.mini_code import MiniCode
 from motet.testing.check_workflow import check_workflow
@@ -222,3 +222,28 @@ def test_a_task_of_mini_code_passes_the_check_that_is_shipped_for_ones_own():
     texts = ["x * n2", "sum ( a for a in x )", "[ n1 n2 ] = n3", "n4 = n8", code("def f(x): return x")]
     passed = check_workflow(CoderTester(max_turns=2), task, texts=texts)
     assert passed == ["fits", "dialects", "plays", "worth", "pure", "replay", "evaluation"]
+
+
+MEAN = (
+    'def mean(items, k=1):\n    """As in mean([1, 2], 3).\n    >>> mean([4, 8])\n    6.0\n    >>> mean([])\n    0"""\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "copied", "new"),
+    [
+        (DOUBLE, ["[1]", "[1.0]", "[ 1 ]", "[3]"], ["[0]", "[2]", "[[1]]"]),
+        (replace(DOUBLE, question="f(7) is 14, f(x) is more", num_public=0), ["[7]"], ["[1]", "[14]"]),
+        (CodeTask("m", MEAN, "check", (("check(mean)", ""),), function="mean"),
+         ["[[4, 8]]", "[[4, 8.0]]", "[[1, 2], 3]", "[[]]"], ["[[8, 4]]", "[[4, 8], 1]", "[]"]),
+        (CodeTask("m", "Mean.", "check", (("assert mean([2]) == 2", ""), ("assert mean([3]) == 3", "")), 1, "mean"),
+         ["[[2]]"], ["[[3]]"]),
+        (replace(DOUBLE, question="Input: f(", function="Solution().f", num_public=0), [], ["[1]"]),
+        (replace(ECHO, num_public=1), ["1\n", " 1"], ["2\n", "1 1"]),
+        (replace(ECHO, question="-----Input-----\nA line of 5.\nSample Input 1:\n\n3 4\n7\n\nOutput\n8"),
+         ["3 4\n7\n", "3 4 7"], ["5", "8", "3 5\n7"]),
+    ],
+)  # fmt: skip
+def test_an_input_that_the_problem_shows_is_not_new_in_whatever_form_it_is_shown(task, copied, new):
+    """A test copied out of the problem, also of sets that mark none of their tests as public (HumanEval, APPS)."""
+    assert [is_new(task, (given, "0")) for given in copied + new] == [False] * len(copied) + [True] * len(new)

@@ -18,13 +18,14 @@ def recipes(
         bool, typer.Option("--keys", help="List every key a recipe can hold, with default and meaning.")
     ] = False,
 ) -> int:
-    """List the recipes that come with the package, and the published reward mixes (`preset=NAME`).
+    """List the recipes that come with the package, the workflows, and the published reward mixes (`preset=NAME`).
 
     Example: motet recipes --keys
     """
     from motet.config import PRESETS
     from motet.config import recipes as shipped
     from motet.config.describe import key_table
+    from motet.matrix import KINDS
 
     if keys:
         typer.echo(key_table(), nl=False)
@@ -32,6 +33,9 @@ def recipes(
     found = shipped()
     for name, description in found.items():
         typer.echo(f"{name:<{max(map(len, found))}}  {description}")
+    typer.echo("\nworkflows, by kind of task (motet train smoke 'tasks=[{name: arithmetic}]' workflow.name=voting)")
+    for kind, (sets, workflows) in KINDS.items():
+        typer.echo(f"{kind:<6} {', '.join(sets)} ...: {', '.join(workflows)}")
     typer.echo("\npresets: mixes of rewards as published, for any recipe (motet train plan_path preset=at_grpo)")
     for name, preset in PRESETS.items():
         typer.echo(f"{name:<{max(map(len, PRESETS))}}  {preset.meaning} ({preset.source})")

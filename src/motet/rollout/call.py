@@ -25,12 +25,13 @@ class LiveCall:
     """One call of a running episode. `Spoken`: a `Message` may hold it.
 
     `text`, `token_ids` and `finish` are the chosen candidate's; `notes` what `read` (or the reward of `score`) said of
-    it; `settle` gives rewards late.
+    it; `settle` gives rewards late. `is_estimated` tells that their team part was an estimate.
     """
 
     def __init__(self, cast: EpisodeCast, record: Call, order: Order, failure: RewardError | None = None) -> None:
         self._cast, self._record, self.order = cast, record, order
         self._failure = failure
+        self.is_estimated = False
         self._notes: list[Any] = [c.reward.notes if c.reward else None for c in record.candidates]
 
     @property
@@ -65,17 +66,20 @@ class LiveCall:
             raise self._failure
         return self._notes[self._record.chosen]
 
-    def settle(self, worth: Settle) -> None:
+    def settle(self, worth: Settle, *, estimate: bool = False) -> None:
         """Rewards for all K candidates, winner and losers, once and before the episode ends.
 
         `worth` is fn(text, index) -> Reward, fn(candidate) -> Reward (by its number of parameters), or a list of K
         rewards. It runs here, on the event loop, so keep it cheap; `await call.settle_off_loop(fn)` runs it in a
         thread under the score's time limit. Notes of the call are kept where the new reward has none.
+        `estimate`: the team part estimates what became of each candidate; look-ahead plays it out and puts that in its
+        place, while other settled rewards are left as they are.
         Raises `WorkflowError` after the episode ended or for a call that has rewards, `RewardError` for what is no
         Reward.
         """
         if not self._may_settle():
             return
+        self.is_estimated = estimate
         if callable(worth):
             self._take([attempt(worth, argument, index) for index, argument in enumerate(self._arguments(worth))])
         else:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from motet.credit.rewards import mix
-from motet.engines.base import Engine
-from motet.policies.cast import Cast
 from motet.rollout.choice import has_reward
-from motet.rollout.episode import Playable
-from motet.rollout.runner import run_batch
 from motet.rollout.settings import RolloutSettings
 from motet.types import Call, Episode
 
@@ -20,19 +16,14 @@ Tree = Sequence[Episode]
 
 
 def collect(
-    workflow: Playable,
+    play: Callable[[Sequence[tuple[str, Any, int]]], list[Episode]],
     tasks: Sequence[tuple[str, Any, int]],
-    cast: Cast,
-    engines: Mapping[str, Engine],
     settings: RolloutSettings,
     *,
-    ticket: int,
-    seed: int,
-    split: str = "train",
     max_extra_trees: int = 0,
     is_informative: Callable[[Tree], bool] | None = None,
 ) -> list[Episode]:
-    """The episodes of a training batch, one tree per task, in order.
+    """The episodes of a training batch, one tree per task, in order; `play` is `run_batch` for what else it needs.
 
     A tree for which `is_informative(tree)` is False (default: `has_signal`) is drawn anew as a new copy of its task,
     again and again while the batch has drawn fewer than `max_extra_trees` extra trees, in the order of the batch.
@@ -41,9 +32,7 @@ def collect(
     """
 
     def draw(wanted: Sequence[tuple[str, Any, int]]) -> list[list[Episode]]:
-        drawn = run_batch(
-            workflow, wanted, cast, engines, settings, phase="train", ticket=ticket, seed=seed, split=split
-        )
+        drawn = play(wanted)
         size = len(drawn) // len(wanted) if wanted else 1
         return [drawn[start : start + size] for start in range(0, len(drawn), size)]
 

@@ -120,10 +120,11 @@ def check_same_prompt(recorded: Call, prompt_ids: Sequence[int], where: dict[str
 async def value_calls(trunk: EpisodeCast, play: Play) -> tuple[tuple[Call, ...], int, int]:
     """The trunk's calls with the rewards of their continuations; extra tokens; extra calls.
 
-    Calls of frozen policies and calls that were settled keep what they have and are not continued.
+    Calls of frozen policies and calls that were settled keep what they have and are not continued, but for those that
+    were settled by an estimate of just this.
     """
     calls = sorted(trunk.calls, key=lambda call: call.order)
-    forks = [call for call in calls if call.record.trainable and not call.record.settled]
+    forks = [call for call in calls if call.record.trainable and (not call.record.settled or call.is_estimated)]
     casts = [
         [
             trunk.continuation(f"{call.key}#{index}", ForkSource(trunk, call, index))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("motet.rollout")
 
-__all__ = ["RolloutSettings", "run_batch", "run_batch_async"]
+__all__ = ["RolloutSettings", "play_batch", "run_batch"]
 
 
 def run_batch(
@@ -44,10 +44,8 @@ def run_batch(
     A failure names task, role and turn. It stops the batch, unless at most `max_failed_frac` of its episodes failed:
     then those come back with `error` set, without calls and without an outcome.
     """
-    batch = run_batch_async(
-        workflow, tasks, cast, engines, settings, phase=phase, ticket=ticket, seed=seed, split=split
-    )
-    return run_to_end(batch)
+    scene = Scene(cast, engines, settings, workflow.prompts, ScorePool(), phase, ticket, seed, split)
+    return run_to_end(play_batch(scene, workflow, tasks))
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -73,24 +71,13 @@ def run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
     return results[0]
 
 
-async def run_batch_async(
-    workflow: Playable,
-    tasks: Sequence[tuple[str, Any, int]],
-    cast: Cast,
-    engines: Mapping[str, Engine],
-    settings: RolloutSettings,
-    *,
-    phase: Phase,
-    ticket: int,
-    seed: int,
-    split: str,
-) -> list[Episode]:
-    """`run_batch` for callers that are themselves async."""
+async def play_batch(scene: Scene, workflow: Playable, tasks: Sequence[tuple[str, Any, int]]) -> list[Episode]:
+    """`run_batch` for callers that are themselves async; the scene's pool is opened and closed here."""
     check_tasks(tasks)
-    num_branches = settings.width if settings.rule == "independent" and phase == "train" else 1
+    settings = scene.settings
+    num_branches = settings.width if settings.rule == "independent" and scene.phase == "train" else 1
     jobs = [(name, task, copy, branch) for name, task, copy in tasks for branch in range(num_branches)]
-    async with ScorePool() as pool:
-        scene = Scene(cast, engines, settings, workflow.prompts, pool, phase, ticket, seed, split)
+    async with scene.pool:
         batch = _Batch(scene, workflow, jobs)
         workers = [asyncio.ensure_future(batch.work()) for _ in range(min(settings.max_parallel, len(jobs)))]
         try:

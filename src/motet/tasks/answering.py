@@ -9,6 +9,7 @@ form(text)                1 where the answer looks as `answer_form` asks default
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from motet.errors import TaskError
@@ -80,7 +81,7 @@ def assess(task: Any, text: str) -> dict[str, Any]:
     return {"answer": answer_in(task, text), "worth": float(task.check(text)), "form": form_of(task, text)}
 
 
-def own_worth(notes: dict[str, Any]) -> float:
+def own_worth(notes: Mapping[str, Any]) -> float:
     """An answer as a role's own job: 0.2 * form + 0.8 * worth.
 
     >>> own_worth({"answer": "4", "worth": 1.0, "form": 0.5})

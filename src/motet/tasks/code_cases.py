@@ -85,13 +85,50 @@ async def try_case(task: CodeTask, program: str | None, case: Case | None) -> Re
 
 
 def is_new(task: CodeTask, case: Case) -> bool:
-    """Whether the input of a case is not one that the problem shows.
+    """Whether the input of a case is not one that the problem shows: as a public test, or in the words of the question,
+    as a call of the function or as what follows the word `input`.
 
-    >>> task = CodeTask("t", "Double.", "call", (("[1]", "2"), ("[2]", "4")), num_public=1, function="f")
-    >>> is_new(task, ("[1]", "9")), is_new(task, ("[2]", "4"))
-    (False, True)
+    >>> task = CodeTask("t", "Double: f(3) = 6.", "call", (("[1]", "2"), ("[2]", "4")), num_public=1, function="f")
+    >>> [is_new(task, (given, "9")) for given in ("[1]", "[1.0]", "[3]", "[2]")]
+    [False, False, False, True]
     """
-    return all(case[0].split() != given.split() for given, _ in task.public_tests)
+    given, known = case[0], [shown for shown, _ in task.public_tests]
+    if task.kind == "stdin":
+        words, told = given.split(), task.question.split()
+        return all(words != shown.split() for shown in known) and not (words and _follows_input(words, told))
+    arguments = json.loads(given)
+    known = [shown for shown in known if task.kind == "call"]
+    return all(arguments != shown for shown in [*map(json.loads, known), *_calls_in(task)])
+
+
+def _follows_input(words: Sequence[str], told: Sequence[str]) -> bool:
+    """Whether these words stand in a row behind the word `input`, or the one after it (`Input 1:`)."""
+    starts = (place for place, word in enumerate(told) if "input" in word.casefold())
+    return any(words == told[place + gap : place + gap + len(words)] for place in starts for gap in (1, 2))
+
+
+def _calls_in(task: CodeTask) -> list[list[Any]]:
+    """The plain arguments of every call of the task's function that the question, or a public assertion, spells out."""
+    found = []
+    name = task.function.rpartition(".")[2]
+    text = "\n".join([task.question, *(shown for shown, _ in task.public_tests if task.kind == "check")])
+    for place in re.finditer(rf"(?<![\w.]){re.escape(name)}\(", text) if name else ():
+        arguments = _closed(text, place.end())
+        try:
+            found.append(json.loads(json.dumps(list(ast.literal_eval(f"({arguments},)")) if arguments.strip() else [])))
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # a signature, or no plain value
+            continue
+    return found
+
+
+def _closed(text: str, start: int) -> str:
+    """The text from `start` up to the bracket that closes what was opened before it; brackets in strings count."""
+    depth = 1
+    for place in range(start, min(len(text), start + MAX_CHARACTERS)):
+        depth += (text[place] in "([{") - (text[place] in ")]}")
+        if not depth:
+            return text[start:place]
+    return text[start:start]
 
 
 def got_words(got: str) -> str:

@@ -47,7 +47,7 @@ def mbpp(row: Row, place: Place) -> CodeTask:
     tests = _texts(row, "test_list", place)
     for test in tests:
         _must_parse(test, "test_list", place)
-    setup = row.get("test_setup_code") or "\n".join(_texts(row, "test_imports", place, may_lack=True))
+    setup = _maybe(row, "test_setup_code", place) or "\n".join(_texts(row, "test_imports", place, may_lack=True))
     return CodeTask(
         str(number),
         text_of(row, ("prompt", "text"), place),
@@ -70,11 +70,13 @@ def apps(row: Row, place: Place) -> CodeTask:
     tests = _json_in(held, "input_output", place)
     if not isinstance(tests, dict):
         raise place.wrong(f"'input_output' holds a {type(tests).__name__}", "input_output", "make it an object")
-    starter = row.get("starter_code") or ""
+    starter = _maybe(row, "starter_code", place)
     solutions = _json_in(row["solutions"], "solutions", place) if row.get("solutions") else []
+    if not isinstance(solutions, list) or not all(isinstance(one, str) for one in solutions):
+        raise place.wrong("'solutions' holds no list of texts", "solutions", "make it a JSON list of programs")
     task = in_outs(str(name), question, tests, "input_output", starter, place)
     return CodeTask(
-        task.id, question, task.kind, task.tests, 0, task.function, starter, "", str(solutions[0]) if solutions else ""
+        task.id, question, task.kind, task.tests, 0, task.function, starter, "", solutions[0] if solutions else ""
     )
 
 
@@ -109,8 +111,6 @@ def code_contests(row: Row, place: Place) -> CodeTask:
     tests = [pair for group in groups for pair in group]
     if not tests:
         raise LeftOut("no tests")
-    limit = row.get("time_limit")
-    seconds = (limit.get("seconds") or 0) + (limit.get("nanos") or 0) / 1e9 if isinstance(limit, dict) else 0.0
     return CodeTask(
         text_of(row, ("name",), place),
         text_of(row, ("description",), place),
@@ -118,7 +118,7 @@ def code_contests(row: Row, place: Place) -> CodeTask:
         tuple(tests),
         num_public=len(groups[0]),
         reference=_python(row.get("solutions")),
-        time_limit_s=float(seconds),
+        time_limit_s=_seconds(row.get("time_limit"), place),
     )
 
 
@@ -136,7 +136,7 @@ def live_code_bench(row: Row, place: Place) -> CodeTask:
     held = row.get("metadata") or "{}"
     metadata = _json_in(held, "metadata", place)
     function = metadata.get("func_name") if isinstance(metadata, dict) else None
-    starter = row.get("starter_code") or ""
+    starter = _maybe(row, "starter_code", place)
     return mixed(name, question, cases, "public_test_cases", str(function or ""), starter, len(public), place)
 
 
@@ -172,7 +172,7 @@ def deep_coder(row: Row, place: Place) -> CodeTask:
     """`problem, tests, starter_code, metadata`: its four parts keep tests as a list of cases or in the form of APPS."""
     question = text_of(row, ("problem", "question"), place)
     tests = _json_in(row.get("tests"), "tests", place)
-    starter = row.get("starter_code") or ""
+    starter = _maybe(row, "starter_code", place)
     metadata = row.get("metadata")
     metadata = _json_in(metadata, "metadata", place) if isinstance(metadata, str) and metadata else metadata
     function = str(metadata.get("func_name") or "") if isinstance(metadata, dict) else ""
@@ -241,10 +241,29 @@ def _columns(row: Row, key: str, place: Place) -> Pairs:
 
 def _python(solutions: Any) -> str:
     """The first Python 3 program among those of CodeContests, or nothing."""
-    if not isinstance(solutions, dict):
+    columns = (solutions.get("language"), solutions.get("solution")) if isinstance(solutions, dict) else ([], [])
+    if not all(isinstance(column, list) for column in columns):
         return ""
-    both = zip(solutions.get("language") or [], solutions.get("solution") or [])
-    return next((text for language, text in both if language == _PYTHON3 or language == "PYTHON3"), "")
+    programs = (text for language, text in zip(*columns) if language == _PYTHON3 or language == "PYTHON3")
+    return next((text for text in programs if isinstance(text, str)), "")
+
+
+def _seconds(limit: Any, place: Place) -> float:
+    """The time limit of CodeContests, `{"seconds": 1, "nanos": 500000000}`; 0 where there is none."""
+    if limit is None:
+        return 0.0
+    parts = [limit.get(key) or 0 for key in ("seconds", "nanos")] if isinstance(limit, dict) else [-1]
+    if not all(isinstance(part, (int, float)) and 0 <= part <= 10**10 for part in parts):
+        raise place.wrong(f"'time_limit' is {str(limit)[:60]!r}", "time_limit", 'make it {"seconds": 1, "nanos": 0}')
+    return parts[0] + parts[1] / 1e9
+
+
+def _maybe(row: Row, key: str, place: Place) -> str:
+    """A text that a row may lack."""
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        raise place.wrong(f"{key!r} is a {type(value).__name__}", key, "make it a text, or leave it out")
+    return value or ""
 
 
 def _json_in(held: Any, key: str, place: Place) -> Any:
@@ -254,6 +273,8 @@ def _json_in(held: Any, key: str, place: Place) -> Any:
         return json.loads(held)
     except json.JSONDecodeError as error:
         raise place.wrong(f"{key!r} holds no JSON: {error.msg}", key, "make it JSON") from error
+    except RecursionError as error:
+        raise place.wrong(f"{key!r} is nested too deep", key, "make it JSON of some depth") from error
     except ValueError as error:  # a whole number of more digits than Python turns into one
         raise LeftOut("a number of thousands of digits") from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +13,7 @@ from pathlib import Path
 from motet.errors import TaskError
 
 SPLITS = ("train", "validation", "test")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,10 @@ def _last_line(text: str) -> str:
 def _plain(text: str) -> str | float:
     bare = text.strip().rstrip(".").strip()
     try:
-        return float(bare.replace(",", ""))
+        value = float(_THOUSANDS.sub("", bare))
     except ValueError:
         return bare.casefold()
+    return value if math.isfinite(value) and "_" not in bare else bare.casefold()
 
 
 class JsonlTasks:
@@ -117,14 +121,18 @@ class JsonlTasks:
 
 def _read(path: Path) -> Iterator[tuple[int, Question]]:
     """(line number from 1, row) of every line that is not blank."""
-    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")  # a text may hold other ends of lines
+    except UnicodeDecodeError as error:
+        raise TaskError(f"no UTF-8: {error}", where={"file": path}, fix="save it as UTF-8") from error
+    for line, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         where: dict[str, object] = {"file": f"{path}:{line}"}
         try:
             row = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise TaskError(f"no JSON: {error.msg}", where=where, fix="write one JSON object per line") from error
+        except (ValueError, RecursionError) as error:  # ValueError alone: a whole number of thousands of digits
+            raise TaskError(f"no JSON: {error}", where=where, fix="write one JSON object per line") from error
         if not isinstance(row, dict):
             raise TaskError(f"row is a {type(row).__name__}", where=where, fix="write one JSON object per line")
         for key in ("id", "question", "answer"):

@@ -74,7 +74,7 @@ def chat(state: State, walls: tuple[int, ...], goal: int | None) -> Shown:
         f"You are at {place(state.cell, task.size)}."
         + ("" if goal is None else f" The goal is at {place(goal, task.size)}."),
         f"Moves left: {state.moves_left}.",
-        f"Walked so far: {', '.join(place(cell, task.size) for cell in state.walked) or 'nothing'}.",
+        f"Walked so far: {places(state.walked, task.size) or 'nothing'}.",
         DID[state.last],
     ]
     return Shown(
@@ -97,8 +97,7 @@ def tell_compact(state: State, plan: Moves) -> str:
 
 def tell_chat(state: State, plan: Moves) -> str:
     """The cells of the proposal as (row, column)."""
-    said = ", ".join(place(cell, state.task.size) for cell in plan_cells(state, plan))
-    return f"to enter: {said or 'nothing'}"
+    return f"to enter: {places(plan_cells(state, plan), state.task.size) or 'nothing'}"
 
 
 def plan_cells(state: State, plan: Moves) -> list[int]:
@@ -124,3 +123,7 @@ def place(cell: int, size: int) -> str:
     '(2, 7)'
     """
     return f"({cell // size}, {cell % size})"
+
+
+def places(cells: Iterable[int], size: int) -> str:
+    return ", ".join(place(cell, size) for cell in cells)

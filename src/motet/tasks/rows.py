@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import importlib
 import json
+import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,11 +115,19 @@ def _from_json(path: Path) -> Iterator[tuple[Place, Any]]:
     opening = gzip.open if path.suffix == ".gz" else open
     with opening(path, "rt", encoding="utf-8") as file:
         if path.name.removesuffix(".gz").endswith(".json"):
-            yield from _from_list(path, file.read())
+            yield from _from_list(path, _next(file.read, Place(str(path), 1)))
             return
-        for line, text in enumerate(file, start=1):
+        line = 0
+        while text := _next(file.readline, Place(str(path), line := line + 1)):
             if text.strip():
                 yield Place(str(path), line), _json(text, Place(str(path), line))
+
+
+def _next(read: Callable[[], str], place: Place) -> str:
+    try:
+        return read()
+    except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:  # no UTF-8; a gzip file that is cut or none
+        raise TaskError(f"cannot read the file: {error}", where={"file": place}, fix="fetch it again") from error
 
 
 def _from_list(path: Path, text: str) -> Iterator[tuple[Place, Any]]:
@@ -132,7 +141,7 @@ def _from_list(path: Path, text: str) -> Iterator[tuple[Place, Any]]:
 def _json(text: str, place: Place) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError alone: a whole number of thousands of digits
         raise TaskError(f"no JSON: {error}", where={"file": place}, fix="write one JSON object per line") from error
 
 
@@ -184,6 +193,11 @@ def text_of(row: Row, keys: Sequence[str], place: Place) -> str:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "..."
+
+
+UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, MemoryError)
+"""What a reader raises on a row of another shape than the one it knows, where it does not name the key itself."""
+UNFIT = "the row is not of the shape of its set"
 
 
 class RowTasks:
@@ -256,6 +270,10 @@ class RowTasks:
                 except LeftOut as reason:
                     self._count(str(reason))
                     continue
+                except UNREADABLE as error:
+                    raise TaskError(
+                        f"{UNFIT}: {error!r:.200}", where={"file": place}, fix="see docs/tasks.md"
+                    ) from error
                 first, same = home.setdefault(task.question, (split, place)), (split, self._same(task))
                 if first[0] != split and not self._drop_overlap:
                     fix = f"see {first[1]}, or set drop_overlap to true"

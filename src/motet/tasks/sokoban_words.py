@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from motet.tasks.games import BLANK, Shown, number_word
 from motet.tasks.plan_path_grid import moved_to
 from motet.tasks.plan_path_moves import Moves
+from motet.tasks.plan_path_words import ANSWER, DID, LIST, place, places
 from motet.tasks.sokoban import Position
 
 RULES = """You push boxes on a grid until every box stands on a target.
@@ -16,18 +17,6 @@ A box cannot be pushed into a wall, off the grid or into another box, and never 
 A move that is not possible fails, costs one move and ends the walk. At most {cap} moves are made per answer.
 
 Legend: # wall, . free, T target, B box, * box on a target, @ you, + you on a target"""
-
-ANSWER = (
-    'Think briefly, then end with one line: four hash marks and a JSON list of moves, for example\n#### ["U", "R", "R"]'
-)
-LIST = 'a JSON list of moves, for example ["U", "R", "R"]'
-
-DID = {
-    "none": "This is the first walk.",
-    "ok": "The last walk went as asked.",
-    "bump": "The last walk ended at an illegal move.",
-    "empty": "The last answer held no move.",
-}
 
 
 def cell_word(cell: int, size: int, kind: str = "c") -> str:
@@ -67,9 +56,9 @@ def chat(position: Position) -> Shown:
         draw_room(position),
         "",
         f"You are at {place(position.player, size)}.",
-        f"Boxes: {_places(position.boxes, size)}. Targets: {_places(task.targets, size)}.",
+        f"Boxes: {places(position.boxes, size)}. Targets: {places(task.targets, size)}.",
         f"Moves left: {position.moves_left}.",
-        f"Walked so far: {_places(position.walked, size) or 'nothing'}.",
+        f"Walked so far: {places(position.walked, size) or 'nothing'}.",
         DID[position.last],
     ]
     return Shown(
@@ -111,7 +100,7 @@ def tell_compact(position: Position, moves: Moves) -> str:
 
 def tell_chat(position: Position, moves: Moves) -> str:
     """The cells of the proposal as (row, column)."""
-    return f"to enter: {_places(plan_cells(position, moves), position.task.size) or 'nothing'}"
+    return f"to enter: {places(plan_cells(position, moves), position.task.size) or 'nothing'}"
 
 
 def plan_cells(position: Position, moves: Moves) -> list[int]:
@@ -125,12 +114,3 @@ def plan_cells(position: Position, moves: Moves) -> list[int]:
             break
         cells.append(cell)
     return cells
-
-
-def place(cell: int, size: int) -> str:
-    """(row, column)."""
-    return f"({cell // size}, {cell % size})"
-
-
-def _places(cells: Iterable[int], size: int) -> str:
-    return ", ".join(place(cell, size) for cell in cells)

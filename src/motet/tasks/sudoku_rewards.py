@@ -38,13 +38,15 @@ def fill_team(done: Filled) -> float:
 def fill_form(done: Filled) -> tuple[float, float]:
     """The form of one answer by the rules alone, right or wrong: (legal, filled), each in [0, 1].
 
-    legal = fills placed / fills spent, 0 when none was spent. filled = fills placed / cells blank before (at least 1),
-    at most 1, and 1 when the puzzle is solved.
+    legal = fills placed / fills spent, 0 when none was spent. filled = cells that hold a fill of this answer at its end
+    / cells blank before (at least 1), at most 1, and 1 when the puzzle is solved. A cell that is filled in again and
+    again counts once.
     """
     if done.spent == 0:
         return 0.0, 0.0
     blank = max(1, done.before.cells.count(0))
-    filled = 1.0 if done.after.at_goal else min(1.0, len(done.placed) / blank)
+    cells = {cell for cell, _ in done.placed}
+    filled = 1.0 if done.after.at_goal else min(1.0, len(cells) / blank)
     return len(done.placed) / done.spent, filled
 
 

@@ -88,19 +88,29 @@ def notes_of(call: Any) -> list[Notes]:
     return [candidate.reward.notes for candidate in call.record.candidates]
 
 
-def settle_answers(call: Any, team: Callable[[Notes], float]) -> None:
-    """Rewards for all candidates of a call: `team` of its notes, and as local 0.2 * form + 0.8 * worth."""
-    call.settle([Reward(team=min(1.0, team(notes)), local=own_worth(dict(notes))) for notes in notes_of(call)])
+def settle_answers(
+    call: Any,
+    team: Callable[[Notes], float],
+    local: Callable[[Notes], float] = own_worth,
+    *,
+    estimate: bool = True,
+) -> None:
+    """Rewards for all candidates of a call: `team` and `local` of its notes, by default 0.2 * form + 0.8 * worth.
+
+    `estimate`: as in `settle`; False where `team` is exact.
+    """
+    rewards = [Reward(team=min(1.0, team(notes)), local=min(1.0, local(notes))) for notes in notes_of(call)]
+    call.settle(rewards, estimate=estimate)
 
 
-def settle_by_fate(call: Any, final: float) -> None:
+def settle_by_fate(call: Any, final: float, local: Callable[[Notes], float] = own_worth) -> None:
     """Settle an answer by what became of it: `final`, the worth of the answer that counted in the end.
 
     What followed the chosen candidate is taken to follow each candidate of the same worth. One of another worth is
     taken to be the last word: its team reward is its own worth. With one candidate per call team is `final`.
     """
     met = call.notes["worth"]
-    settle_answers(call, lambda notes: final if notes["worth"] == met else notes["worth"])
+    settle_answers(call, lambda notes: final if notes["worth"] == met else notes["worth"], local)
 
 
 def expected_worth(slot: int, worth: float, worths: Sequence[float], counts: Sequence[float]) -> float:

@@ -46,6 +46,6 @@ def select(values: Mapping[str, Any], *, who: str) -> str:
     texts = values["texts"]
     return (
         f"{problem(values['task'])}\n\n{who} gave these solutions:\n\n{listed(texts)}\n\n"
-        f"Decide which of them is right and best. Name it by its number from 1 to {len(texts)}, in a box, "
-        r"for example \boxed{1}. Do not write a solution of your own."
+        f"Decide which of them is right and best. Name it by its number from 1 to {len(texts)} in a box, "
+        r"\boxed{number}. Do not write a solution of your own."
     )

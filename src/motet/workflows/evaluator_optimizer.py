@@ -94,7 +94,8 @@ def settle_verdict(verdict: Any, answer: Any, final: float, *, is_last: bool) ->
     tries = [notes["worth"] for notes in notes_of(answer)]
     went_on = not read_verdict(verdict.text)
     onward = final if went_on else sum(tries) / len(tries)
-    verdict.settle([_judged(candidate.text, worth, onward, is_last) for candidate in verdict.record.candidates])
+    rewards = [_judged(candidate.text, worth, onward, is_last) for candidate in verdict.record.candidates]
+    verdict.settle(rewards, estimate=not is_last)
 
 
 def _judged(text: str, worth: float, onward: float, is_last: bool) -> Reward:

@@ -15,10 +15,11 @@ from motet.workflows.answering import transcript
 from motet.workflows.answering_prompts import solve
 
 REVIEW = (
-    "Now be the reviewer of the solution above. Check every step of it. End with your verdict in a box: "
-    r"\boxed{Correct} if its answer is right, \boxed{Incorrect} if not. If it is not, say in one or two sentences what "
-    "went wrong, and do not tell the right answer."
+    "Now be the reviewer of the solution above. Check every step of it. If its answer is not right, say in one or two "
+    "sentences what went wrong, and do not tell the right answer. End with your verdict alone in a box, "
+    r"\boxed{verdict}, where the verdict is Correct or Incorrect."
 )
+"""Says no verdict itself: a reviewer that repeats what it was told has given none."""
 REVISE = (
     "The review above was not content with that solution. Solve the problem again with its remarks in mind, "
     "and take another way than before."

@@ -55,7 +55,8 @@ class OrchestratorWorkers(Workflow):
         means = [sum(notes["worth"] for notes in notes_of(work)) / len(notes_of(work)) for work in works]
         read = [read_strategies(candidate.text, self.workers) for candidate in plan.record.candidates]
         teams = [estimated_worth(one.ways, ways, means) for one in read] if len(read) > 1 else [final]
-        plan.settle([Reward(team=team, local=plan_form(one, self.workers)) for team, one in zip(teams, read)])
+        rewards = [Reward(team=team, local=plan_form(one, self.workers)) for team, one in zip(teams, read)]
+        plan.settle(rewards, estimate=True)
 
     def max_calls(self, task: Any) -> int:
         return sum(self.roles.values())

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from motet.tasks.answering import answer_form, assess
 from motet.tasks.base import Answerable, Programmable
-from motet.types import Outcome, Prompt, Reward
-from motet.workflows.answering import check_count, notes_of, outcome, settle_by_fate
+from motet.types import Outcome, Prompt
+from motet.workflows.answering import check_count, outcome, settle_by_fate
 from motet.workflows.base import Workflow
 from motet.workflows.fitting import who_plays
 from motet.workflows.programs import Output, find_program, run_program
@@ -56,7 +56,7 @@ class ReasonerTool(Workflow):
         final = turns[-1][0].notes["worth"]
         for reasoner, tool, _ in turns:
             settle_by_fate(reasoner, final)
-            settle_tool(tool, final)
+            settle_by_fate(tool, final, tool_job)
         agree = turns[-1][0].notes["answer"] == turns[-1][1].notes["answer"] is not None
         return outcome(final, turns=len(turns), agreed=float(agree), tool_right=turns[-1][1].notes["worth"])
 
@@ -106,15 +106,10 @@ def dressed(task: Any, line: str) -> str:
     return next((f"{mark} {line}" for mark in ("####", "The answer is") if mark in form), line)
 
 
-def settle_tool(tool: Any, final: float) -> None:
-    """local = 0.1 * runs + 0.1 * parses + 0.8 * worth; team as in `settle_by_fate`."""
-    met = tool.notes["worth"]
-    tool.settle(
-        [
-            Reward(
-                team=final if notes["worth"] == met else notes["worth"],
-                local=min(1.0, RUNS * notes["runs"] + PARSES * notes["parses"] + RIGHT * notes["worth"]),
-            )
-            for notes in notes_of(tool)
-        ]
-    )
+def tool_job(notes: Mapping[str, Any]) -> float:
+    """The tool's own job: 0.1 * runs + 0.1 * parses + 0.8 * worth.
+
+    >>> tool_job({"runs": 1.0, "parses": 1.0, "worth": 0.0})
+    0.2
+    """
+    return RUNS * float(notes["runs"]) + PARSES * float(notes["parses"]) + RIGHT * float(notes["worth"])

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from motet.tasks.answering import FORM_SHARE
 
-_HEADED = re.compile(r"^[ \t>*#-]*STRATEGY[ \t]*\d*[ \t*]*[:.)][ \t*]*", re.IGNORECASE | re.MULTILINE)
+_INDEX = r"(?:[ \t]*#?(?:\d{1,3}|[A-Z]|one|two|three|four|five)\b)"
+_HEADED = re.compile(
+    rf"^[ \t>*#-]*STRATEGY(?:{_INDEX}?[ \t*]*[:.)]|{_INDEX}[ \t*]*(?:[-\u2013\u2014]|$))[ \t*]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _NUMBERED = re.compile(r"^[ \t*]*\d{1,3}[.):][ \t*]+", re.MULTILINE)
 _WAY = "way"
 _COMPACT = re.compile(rf"(?:^|\s){_WAY}(?=\s|$)")

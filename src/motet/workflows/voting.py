@@ -73,7 +73,7 @@ class VotingMajority(Voting):
     async def settled(self, task: Any, cast: Any, votes: Sequence[Any], worths: Sequence[float]) -> int:
         answers = [vote.notes["answer"] for vote in votes]
         for slot, vote in enumerate(votes):
-            settle_answers(vote, partial(_worth_with, slot, answers, worths))
+            settle_answers(vote, partial(_worth_with, slot, answers, worths), estimate=False)
         return majority(answers)
 
 
