@@ -73,7 +73,7 @@ class _Said:
     def record(self) -> Any:
         return SimpleNamespace(candidates=(SimpleNamespace(text=self.text, reward=SimpleNamespace(notes=self.notes)),))
 
-    def settle(self, worth: Any) -> None:
+    def settle(self, worth: Any, *, estimate: bool = False) -> None:
         """Nothing to settle: a demonstrator is not judged."""
 
     async def settle_off_loop(self, worth: Any) -> None:
