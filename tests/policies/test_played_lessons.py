@@ -62,6 +62,7 @@ def test_a_harvest_is_a_function_of_its_arguments(workflow: str, tasks: Any, spe
     assert drawn(1) != drawn(2)
 
 
+@pytest.mark.slow
 def test_an_evaluator_is_taught_both_verdicts() -> None:
     tasks = [Arithmetic().task("train", index) for index in range(40)]
     workflow, manner = make_workflow("evaluator_optimizer"), Manner(played_bases.MIXED, PERFECT)
@@ -75,6 +76,7 @@ def test_a_word_that_the_models_do_not_have_is_refused() -> None:
         harvest(Voting(), [SUM], speak, Manner(PERFECT, PERFECT), voice=VOICE)
 
 
+@pytest.mark.slow
 def test_a_forgotten_carry_is_wrong_only_where_there_is_one() -> None:
     for index in range(60):
         task = Arithmetic().task("train", index)

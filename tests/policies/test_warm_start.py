@@ -71,6 +71,7 @@ def test_targets_are_a_distribution_that_holds_the_walk_shown(role: str) -> None
     assert bool((shown[walked != 0] > 0).all())
 
 
+@pytest.mark.slow
 def test_a_build_depends_on_its_seed_alone(tmp_path: Path) -> None:
     stages = [Stage("skill", 2, 1e-3, PERFECT_ONLY), Stage("blur", 2, 1e-3, WEAK)]
     found = []

@@ -58,6 +58,7 @@ def test_there_are_at_least_forty_hostile_programs_with_different_names():
     assert len({hostile.name for hostile in PROGRAMS}) == len(PROGRAMS) >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", NAMED)
 def test_a_hostile_program_is_contained(each: Sandbox, hostile: Hostile):
     assert each.ready() == each.warm
