@@ -1,6 +1,6 @@
 """What stands beside a study of a base that went to school in played episodes: supervised learning, and one answer.
 
-    python tools/beside.py arithmetic_voting        # every seed of the study; a number behind it: so many of them
+    python tools/beside.py arithmetic_voting        # every seed of the study; a number behind it: so many of them, 0: `majority`
 
 For each run of docs/studies/RECIPE/results.json: the recipe's base goes on learning from perfect demonstrators, in
 episodes of the recipe's own workflow and tasks, for the seconds that the quickest run trained (one torch thread;
@@ -121,7 +121,8 @@ def main(recipe: str, num_seeds: str = "99") -> None:
     seconds = min(run["train_seconds"] for run in runs)
     constant = majority_line(prepare(load(recipe)))
     print("majority", constant["success"], constant["said"])
-    found = []
+    found: list[dict[str, Any]] = [] if int(num_seeds) else [{"evaluations": [constant]}]
+    (folder / "supervised.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     for run in runs[: int(num_seeds)]:
         lines, steps = supervised_lines(recipe, run["seed"], seconds)
         found.append({"seed": run["seed"], "seconds": seconds, "steps": steps, "evaluations": [*lines, constant]})
