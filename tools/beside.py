@@ -1,6 +1,7 @@
 """What stands beside a study of a base that went to school in played episodes: supervised learning, and one answer.
 
-    python tools/beside.py arithmetic_voting        # every seed of the study; a number behind it: so many of them, 0: `majority`
+    python tools/beside.py arithmetic_voting        # every seed of the study
+    python tools/beside.py arithmetic_voting 1      # one of them; 0: `majority` alone
 
 For each run of docs/studies/RECIPE/results.json: the recipe's base goes on learning from perfect demonstrators, in
 episodes of the recipe's own workflow and tasks, for the seconds that the quickest run trained (one torch thread;
