@@ -1,6 +1,7 @@
 """What stands beside a study of a base that went to school in played episodes: supervised learning, and one answer.
 
-    python tools/beside.py arithmetic_voting
+    python tools/beside.py arithmetic_voting        # every seed of the study
+    python tools/beside.py arithmetic_voting 1      # one of them; 0: `majority` alone
 
 For each run of docs/studies/RECIPE/results.json: the recipe's base goes on learning from perfect demonstrators, in
 episodes of the recipe's own workflow and tasks, for the seconds that the quickest run trained (one torch thread;
@@ -114,15 +115,16 @@ def majority_line(prepared: Prepared) -> dict[str, Any]:
     return line | {"said": answers}
 
 
-def main(recipe: str) -> None:
+def main(recipe: str, num_seeds: str = "99") -> None:
     torch.set_num_threads(1)
     folder = Path("docs/studies") / recipe
     runs = json.loads((folder / "results.json").read_text("utf-8"))
     seconds = min(run["train_seconds"] for run in runs)
     constant = majority_line(prepare(load(recipe)))
     print("majority", constant["success"], constant["said"])
-    found = []
-    for run in runs:
+    found: list[dict[str, Any]] = [] if int(num_seeds) else [{"evaluations": [constant]}]
+    (folder / "supervised.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    for run in runs[: int(num_seeds)]:
         lines, steps = supervised_lines(recipe, run["seed"], seconds)
         found.append({"seed": run["seed"], "seconds": seconds, "steps": steps, "evaluations": [*lines, constant]})
         print(run["seed"], steps, [(e["name"], e["decoding"], e["success"]) for e in lines], flush=True)

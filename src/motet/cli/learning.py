@@ -76,7 +76,7 @@ def sft(
 
 @base.command("build")
 def build(
-    name: Annotated[str, typer.Argument(help="tiny-s, tiny-m or tiny-l.")],
+    name: Annotated[str, typer.Argument(help="tiny-s, tiny-m, tiny-l, or another base of docs/bases.md.")],
     out: Annotated[Path, typer.Option(help="Folder for the new base.")],
     seconds: Annotated[float, typer.Option(min=0, help="Cut the training after this time; 0: to its end.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -85,10 +85,9 @@ _GRIDS = (
     Play("single", 1000, tasks={"clues": 8}),
     Play("single", 1000, tasks={"clues": 11}),
 )
-_FEW_GRIDS = (Play("planner_executor", 1000, tasks={"clues": 6}), Play("single", 500, tasks={"clues": 6}))
+_FEW_GRIDS = (Play("planner_executor", 300, tasks={"clues": 10}), Play("single", 1200, tasks={"clues": 10}))
 _QUICK = "motet.policies.played_programs"
 _FIRST = Play(f"{_QUICK}:FirstTurn", 16000, source=f"{_QUICK}:QuickPrograms")
-_LATER = Play("coder_tester", 500)
 _WEAK_PROGRAMS: Mapping[str, Kinds] = {"coder": (0.15, 0.6, 0.25), "tester": (0.35, 0.4, 0.25)}
 PLAYED: dict[str, PlayedBase] = {
     "tiny-s-arithmetic": PlayedBase(
@@ -104,14 +103,14 @@ PLAYED: dict[str, PlayedBase] = {
         "sudoku",
         (
             Course("skill", PERFECT, _GRIDS, 520, 5e-3, batch=96),
-            Course("blur", {"*": (0.15, 0.6, 0.25)}, _FEW_GRIDS, 80, 1e-3, batch=96),
+            Course("blur", {"*": (0.1, 0.7, 0.2)}, _FEW_GRIDS, 70, 1e-3, batch=96),
         ),
     ),
     "tiny-s-sokoban": PlayedBase(
         "tiny-s",
         "sokoban",
         (
-            Course("skill", PERFECT, (Play("single", 7000),), 1000, 5e-3),
+            Course("skill", PERFECT, (Play("single", 7000),), 800, 5e-3),
             Course("blur", {"*": (0.15, 0.6, 0.25)}, (Play("single", 1500),), 80, 1e-3),
         ),
     ),
@@ -120,8 +119,7 @@ PLAYED: dict[str, PlayedBase] = {
         "mini_code",
         (
             Course("skill", PERFECT, (_FIRST,), 1300, 5e-3, batch=96, shared=True),
-            Course("turns", PERFECT, (_LATER, replace(_FIRST, episodes=2000)), 200, 2e-3),
-            Course("blur", _WEAK_PROGRAMS, (_LATER, replace(_FIRST, episodes=1000)), 100, 1e-3),
+            Course("blur", _WEAK_PROGRAMS, (replace(_FIRST, episodes=2000),), 80, 1e-3, batch=96, shared=True),
         ),
     ),
 }

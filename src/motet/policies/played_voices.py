@@ -38,8 +38,24 @@ def mini_code(role: str, task: Any, values: Mapping[str, Any], kind: int, rng: R
 
 
 def sudoku(role: str, task: Any, values: Mapping[str, Any], kind: int, rng: Random) -> str:
-    """`sudoku_demonstrators.answer` at the position of the prompt, whatever the role."""
-    return sudoku_demonstrators.answer(values["position"], kind, rng)
+    """`sudoku_demonstrators.answer` at the position of the prompt, whatever the role; but WRONG completes each row with
+    the values it lacks in *ascending* order. In any order, the right value would still be the likeliest of each cell,
+    and a base taught so strong by argmax.
+
+    >>> from types import SimpleNamespace
+    >>> board = SimpleNamespace(task=SimpleNamespace(size=2, clues=(0, 0, 2, 0)))
+    >>> sudoku("solver", None, {"position": board}, WRONG, Random(0))
+    '1 2 2 1'
+    """
+    position = values["position"]
+    if kind != WRONG:
+        return sudoku_demonstrators.answer(position, kind, rng)
+    size, clues, grid = position.task.size, position.task.clues, list[int]()
+    for first in range(0, len(clues), size):
+        row = clues[first : first + size]
+        missing = iter(sorted(set(range(1, size + 1)) - set(row)))
+        grid += [value or next(missing) for value in row]
+    return " ".join(map(str, grid))
 
 
 def sokoban(role: str, task: Any, values: Mapping[str, Any], kind: int, rng: Random) -> str:
