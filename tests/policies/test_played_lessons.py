@@ -3,6 +3,7 @@ its seed."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from motet.config import load, recipes
 from motet.errors import EngineError
 from motet.policies import played_bases, played_voices, tiny
+from motet.policies.models import locate
 from motet.policies.played_bases import PERFECT, PLAYED, Course, Play, PlayedBase, lessons_of
 from motet.policies.played_lessons import Manner, Shown, Stock, answer_loss, batch_of, harvest, tiny_voice
 from motet.policies.played_programs import FirstTurn, QuickPrograms
@@ -141,6 +144,15 @@ def test_a_build_depends_on_its_seed_alone(tmp_path: Path, monkeypatch: pytest.M
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
     assert not torch.equal(found[0]["model.norm.weight"], found[2]["model.norm.weight"])
     assert '"skill": 2' in (tmp_path / "0" / "base.json").read_text()
+
+
+def test_every_recipe_on_a_played_base_finds_its_weights_and_the_tasks_it_went_to_school_with() -> None:
+    settings = [load(name).settings for name in recipes()]
+    found = {one.model: one.tasks[0].name for one in settings if one.model in PLAYED}
+    assert {"tiny-s-arithmetic", "tiny-s-sudoku", "tiny-s-mini-code"} <= set(found)
+    for model, tasks in found.items():
+        about = json.loads((Path(locate(model)) / "base.json").read_text())
+        assert (about["name"], about["tasks"]) == (model, tasks)
 
 
 @pytest.mark.parametrize("name", PLAYED)
