@@ -54,7 +54,7 @@ def test_rates_and_ratios_are_those_of_the_seconds_that_a_peer_reports(tmp_path)
     assert [report[f"trl.completions_per_s{end}"] for end in ("", ".low", ".high")] == [3.0, 3.0, 3.0]
     # rounds 1, 2, 3 took 5, 6 and 7 s; the one before them is not counted
     assert [report[f"comlrl.completions_per_s{end}"] for end in ("", ".low", ".high")] == [1.0, 6 / 7, 6 / 5]
-    assert report["trl.processor_frac"] == 0.5
+    assert report["trl.processor_frac"] == 0.5 and report["trl.processor_s"] == 1.0
     for end, other in ((".low", ".low"), (".high", ".high"), ("", "")):
         assert report[f"trl.ratio{end}"] == pytest.approx(report[f"motet.completions_per_s{other}"] / 3.0)
 

@@ -177,6 +177,7 @@ def _round(iteration: Iteration, running: dict[str, Peer], missing: dict[str, st
     cpu, took = time.process_time() - cpu, rollout + update
     found = {
         "motet.completions_per_s": work.num_rows / took,
+        "motet.processor_s": cpu,
         "motet.processor_frac": cpu / took / threads,
         "motet.rollout_frac": rollout / took,
         "limit.share": limit / took,
@@ -187,6 +188,7 @@ def _round(iteration: Iteration, running: dict[str, Peer], missing: dict[str, st
     for name, peer in list(running.items()):
         if (run := _peer_run(name, peer, running, missing)) is not None:
             found[f"{name}.completions_per_s"] = work.num_rows / run[0]
+            found[f"{name}.processor_s"] = run[1]
             found[f"{name}.processor_frac"] = run[1] / run[0] / threads
             found[f"{name}.ratio"] = run[0] / took
     return found

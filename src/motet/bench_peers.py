@@ -23,7 +23,7 @@ from motet.errors import MotetError
 
 PEERS = ("trl", "comlrl")
 MANIFEST = "peers.json"
-START_S, RUN_S, END_S = 300.0, 600.0, 5.0
+START_S, RUN_S, END_S = 300.0, 1800.0, 5.0
 HOW = "run `python tools/peers.py install FOLDER` in a checkout of motet, and give that FOLDER"
 _SHOWN = 300
 
