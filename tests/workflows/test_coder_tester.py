@@ -200,6 +200,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_case_15_hostile_programs_are_contained_on_the_way_through_the_workflow(staged, name, monkeypatch):
     monkeypatch.setenv("MOTET_TEST_SECRET", "hunter2-of-case-15")

@@ -14,6 +14,8 @@ from motet.errors import ConfigError, TaskError
 from motet.tasks.answers import workers
 from motet.tasks.answers.workers import PROBE, Workers, _Died
 
+pytestmark = pytest.mark.slow  # processes that are killed and waited for
+
 pytest.importorskip("math_verify")
 
 
@@ -24,7 +26,6 @@ def pool():
     made.close()
 
 
-@pytest.mark.slow
 def test_a_question_that_does_not_end_is_stopped_and_the_next_is_answered(pool) -> None:
     assert pool.ask({"op": "same", "gold": "4", "given": r"9^{9^{9^{9}}}"}) in ("limit", "memory")
     assert pool.ask(PROBE) == "same"
@@ -59,7 +60,6 @@ def test_workers_that_are_killed_from_outside_are_an_error_and_no_verdict(pool, 
         pool.ask({"op": "same", "gold": "4", "given": "5"})
 
 
-@pytest.mark.slow
 def test_a_busy_machine_changes_no_verdict(pool) -> None:
     """Three busy loops for each processor and a bound of 1 s: a question of less is answered, an endless one is not."""
     crowd = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 1))]
