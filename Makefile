@@ -29,7 +29,7 @@ test-all: $(if $(TESTED),,test) $(VENV)/.dev install-size  ## the tests, then th
 	$(TEST_ENV) $(BIN)/python -m pytest -m study $(SLOWEST) || [ $$? -eq 5 ]
 	$(BIN)/python tools/mutate.py
 
-check: $(VENV)/.dev  ## format, lint, types, layers, quick tests: under two minutes
+check: $(VENV)/.dev  ## format, lint, types, layers, quick tests: about two minutes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
