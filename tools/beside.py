@@ -24,17 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from study_lines import STUDIES, Line, held_out_tasks, line_of, team_lines, write_lines
 
-from motet.build import Prepared, held_out, prepare
+from motet.build import Prepared, prepare
 from motet.config import load
-from motet.evaluate.statistics import wilson
 from motet.policies import tiny
 from motet.policies.models import load as load_model
 from motet.policies.played_bases import PERFECT, PLAYED, Course, Play, PlayedBase, lessons_of, stock_of
 from motet.policies.played_lessons import Manner, PlayedCast, Shown, learn, tiny_voice
 from motet.policies.tiny_net import initial_weights
 from motet.policies.warm_start import save
-from motet.session import start
 
 LR, TIMED_STEPS, EPISODES, CONSTANT_FROM = 2e-3, 10, 4000, 1000
 
@@ -72,22 +71,14 @@ def supervise(prepared: Prepared, seconds: float, seed: int, out: Path) -> int:
     return done
 
 
-def supervised_lines(recipe: str, seed: int, seconds: float) -> tuple[list[dict[str, Any]], int]:
+def lines_for(recipe: str, seed: int, seconds: float) -> tuple[list[Line], int]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "model"
         steps = supervise(prepare(load(recipe, [f"seed={seed}"])), seconds, seed, folder)
-        overrides = [f"model={folder}", f"seed={seed}", "threads=1", "train.iterations=0", "update.schedule=constant"]
-        prepared = prepare(load(recipe, [*overrides, "evaluate.variants=[team]", "evaluate.checkpoints=[base]"]))
-        report = start(prepared, runs=Path(scratch) / "runs")
-        assert report.result is not None
-        lines = [dict(one) for one in report.result["evaluations"] if one["name"] == "team"]
-    for one in lines:
-        one |= {"name": "supervised", "checkpoint": "final"}
-        one.pop("solved", None)
-    return lines, steps
+        return team_lines(recipe, seed, [f"model={folder}"]), steps
 
 
-def majority_line(prepared: Prepared) -> dict[str, Any]:
+def majority_line(prepared: Prepared) -> Line:
     """One answer per role, always the same."""
     own, course = played(prepared, CONSTANT_FROM)
     counts: dict[str, Counter[Shown]] = {}
@@ -96,8 +87,7 @@ def majority_line(prepared: Prepared) -> dict[str, Any]:
         said = Shown(lesson.role, (), lesson.answer_ids)
         counts.setdefault(lesson.role, Counter())[said] += 1
     answers = {role: voice.decode(count.most_common(1)[0][0].answer_ids) for role, count in counts.items()}
-    number = prepared.settings.evaluate.num_tasks
-    tasks = [task for _, task, _ in held_out(prepared.task_sets, prepared.settings.evaluate.split, number)]
+    tasks = held_out_tasks(prepared)
     manner = Manner(PERFECT, PERFECT)
 
     async def play(task: Any) -> bool:
@@ -108,27 +98,22 @@ def majority_line(prepared: Prepared) -> dict[str, Any]:
     async def play_all() -> list[bool]:
         return list(await asyncio.gather(*(play(task) for task in tasks)))
 
-    solved = sum(asyncio.run(play_all()))
-    low, high = wilson(solved, number)
-    line: dict[str, Any] = {"name": "majority", "decoding": "sampled", "checkpoint": "final", "split": "test"}
-    line |= {"num_tasks": number, "success": solved / number, "low": low, "high": high, "tokens": 0, "calls": 0}
-    return line | {"said": answers}
+    return line_of("majority", sum(asyncio.run(play_all())), len(tasks)) | {"said": answers}
 
 
 def main(recipe: str, num_seeds: str = "99") -> None:
     torch.set_num_threads(1)
-    folder = Path("docs/studies") / recipe
-    runs = json.loads((folder / "results.json").read_text("utf-8"))
-    seconds = min(run["train_seconds"] for run in runs)
     constant = majority_line(prepare(load(recipe)))
     print("majority", constant["success"], constant["said"])
-    found: list[dict[str, Any]] = [] if int(num_seeds) else [{"evaluations": [constant]}]
-    (folder / "supervised.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    for run in runs[: int(num_seeds)]:
-        lines, steps = supervised_lines(recipe, run["seed"], seconds)
-        found.append({"seed": run["seed"], "seconds": seconds, "steps": steps, "evaluations": [*lines, constant]})
-        print(run["seed"], steps, [(e["name"], e["decoding"], e["success"]) for e in lines], flush=True)
-        (folder / "supervised.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    if not int(num_seeds):
+        found = json.dumps([{"evaluations": [constant]}], indent=1)
+        (STUDIES / recipe / "supervised.json").write_text(f"{found}\n", "utf-8")
+
+    def lines(seed: int, seconds: float) -> tuple[list[Line], int]:
+        own, steps = lines_for(recipe, seed, seconds)
+        return [*own, constant], steps
+
+    write_lines(recipe, int(num_seeds), lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What supervised learning makes of a Plan-Path recipe's bases in the time that its runs trained; what the teachers do.
 
-    python tools/supervised.py plan_path_complementary
+    python tools/supervised.py plan_path_complementary      # every seed of the study; a number behind it: so many
 
 For each run of docs/studies/NAME/results.json: both bases of the recipe go on learning from perfect demonstrators of
 their own role, with what that role sees in the recipe, each for half of the seconds that the quickest run trained (one
@@ -12,24 +12,21 @@ Writes docs/studies/NAME/supervised.json; `tools/study.py` puts it into the tabl
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from study_lines import Line, held_out_tasks, line_of, team_lines, write_lines
 
-from motet.build import held_out, prepare
+from motet.build import prepare
 from motet.config import load
-from motet.evaluate.statistics import wilson
 from motet.policies import tiny
 from motet.policies.models import load as load_model
 from motet.policies.tiny_net import initial_weights
 from motet.policies.warm_start import PERFECT_ONLY, Stage, save, warm_start
-from motet.session import start
 from motet.tasks.plan_path import PlanPathTask
 from motet.tasks.plan_path_demonstrators import PERFECT, STRAIGHT, UNREACHABLE, distances_to, last_free, walks
 from motet.tasks.plan_path_moves import Moves
@@ -76,49 +73,22 @@ def demonstrate(task: PlanPathTask, hidden: bool, rng: np.random.Generator) -> b
     return state.at_goal
 
 
-def lines_for(recipe: str, seed: int, seconds: float) -> dict[str, Any]:
+def lines_for(recipe: str, seed: int, seconds: float) -> tuple[list[Line], dict[str, int]]:
     plain = prepare(load(recipe, [f"seed={seed}"]))
     hidden = bool(plain.settings.tasks[0].settings.get("hidden_walls"))
     bases = {role: plain.settings.policies[role].base or plain.settings.model for role in ("planner", "executor")}
     with tempfile.TemporaryDirectory() as scratch:
         made = {role: Path(scratch) / role for role in bases}
         steps = {role: learn(bases[role], role, hidden, seconds / 2, seed, made[role]) for role in bases}
-        overrides = [f"policies.{role}.base={folder}" for role, folder in made.items()]
-        overrides += [f"seed={seed}", "threads=1", "train.iterations=0", "update.schedule=constant"]
-        overrides += ["evaluate.variants=[team]"]
-        prepared = prepare(load(recipe, overrides))
-        report = start(prepared, runs=Path(scratch) / "runs")
-        assert report.result is not None
-        evaluations = [
-            dict(one) for one in report.result["evaluations"] if (one["name"], one["checkpoint"]) == ("team", "base")
-        ]
-    number = prepared.settings.evaluate.num_tasks
-    tasks = [task for _, task, _ in held_out(prepared.task_sets, prepared.settings.evaluate.split, number)]
-    for one in evaluations:
-        one |= {"name": "supervised", "checkpoint": "final"}
-        one.pop("solved", None)
+        lines = team_lines(recipe, seed, [f"policies.{role}.base={folder}" for role, folder in made.items()])
+    tasks = held_out_tasks(plain)
     solved = sum(demonstrate(task, hidden, np.random.default_rng(seed)) for task in tasks)
-    low, high = wilson(solved, number)
-    teacher: dict[str, Any] = {"name": "demonstrators", "decoding": "sampled", "checkpoint": "final", "split": "test"}
-    teacher |= {"num_tasks": number, "success": solved / number, "low": low, "high": high, "tokens": 0, "calls": 0}
-    evaluations.append(teacher)
-    return {"seed": seed, "seconds": seconds, "steps": steps, "evaluations": evaluations}
+    return [*lines, line_of("demonstrators", solved, len(tasks))], steps
 
 
-def main(recipe: str) -> None:
+def main(recipe: str, num_seeds: str = "99") -> None:
     torch.set_num_threads(1)
-    folder = Path("docs/studies") / recipe
-    runs = json.loads((folder / "results.json").read_text("utf-8"))
-    seconds = min(run["train_seconds"] for run in runs)
-    found = []
-    for run in runs:
-        found.append(lines_for(recipe, run["seed"], seconds))
-        print(
-            run["seed"],
-            [(e["name"], e["decoding"], e["success"]) for e in found[-1]["evaluations"]],
-            found[-1]["steps"],
-        )
-        (folder / "supervised.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    write_lines(recipe, int(num_seeds), lambda seed, seconds: lines_for(recipe, seed, seconds))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from transformers import LlamaConfig, Qwen2Config, Qwen3Config
+from transformers import LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
 from motet.engines.backprop import hidden_states
 from motet.engines.decode import Forward
 from motet.engines.lean import LeanNet
 from motet.engines.lean_rows import BLOCK, LeanForward, forward_of, slots_of
 from motet.policies import lora
+from motet.policies.logprobs import inspect_model
 from motet.policies.models import random_model
 
 SIZES = {
@@ -176,3 +177,18 @@ def test_a_model_that_is_not_known_or_not_the_same_is_left_to_its_own_forward(zo
     gelu = copy.deepcopy(KINDS["llama"])
     gelu.hidden_act = "gelu"
     assert LeanNet.of(random_model(gelu)) is None
+
+
+def test_a_window_that_a_short_probe_would_not_show_is_seen_in_the_configuration() -> None:
+    config = MistralConfig(**SIZES, num_key_value_heads=2, sliding_window=16)
+    assert LeanNet.of(random_model(config)) is None
+    config.sliding_window = None
+    assert LeanNet.of(random_model(config)) is not None
+
+
+def test_a_torch_without_the_kernel_learns_by_the_models_own_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(copy.deepcopy(KINDS["qwen3"]))
+    assert inspect_model(model).lean is not None
+    monkeypatch.setattr("motet.engines.backprop._FLASH", None)
+    path = inspect_model(model)
+    assert path.lean is None and path.packed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -184,7 +183,7 @@ def test_case_14_output_that_looks_like_code_is_data(staged, tmp_path, monkeypat
     for task in (ECHO, DOUBLE):
         played = staged(CoderTester(max_turns=2), task, said, dialect="chat")
         assert not played.outcome.success
-    assert list(tmp_path.iterdir()) == [] and not Path("/tmp/case-14-was-run").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 HOSTILE = {

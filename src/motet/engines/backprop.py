@@ -24,8 +24,9 @@ from torch import Tensor
 from motet.engines.lean import Layer, LeanNet, Linear, Shape, adapter_of, base_of, inverse_size, turned
 
 # what scaled_dot_product_attention runs on a processor; named, because its own backward is needed
-_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_FLASH_BACK = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+_FLASH_NAME = "_scaled_dot_product_flash_attention_for_cpu"
+_FLASH = getattr(torch.ops.aten, _FLASH_NAME, None)
+_FLASH_BACK = getattr(torch.ops.aten, f"{_FLASH_NAME}_backward", None)
 
 Grads = dict[int, Tensor]
 """Gradient by `id` of the parameter."""
@@ -40,6 +41,11 @@ def hidden_states(net: LeanNet, prefix: Tensor, lengths: Tensor, tails: Tensor) 
     """
     found: Tensor = _Pass.apply(net, prefix, lengths, tails, *parameters(net))  # type: ignore[no-untyped-call]
     return found
+
+
+def is_available() -> bool:
+    """Whether this build of torch has the attention kernel with a backward pass of its own."""
+    return _FLASH is not None and _FLASH_BACK is not None
 
 
 def parameters(net: LeanNet) -> list[Tensor]:
@@ -245,6 +251,7 @@ class _Attention:
         kp, vp = _of_prompts(k, num, first), _of_prompts(v, num, first)
         dout = da[:cut].view(num, first, heads, d).transpose(1, 2)
         repeated = (_of_prompts(q, num, first), *_repeated(kp, vp, g))
+        assert _FLASH_BACK is not None
         dqp, dkp, dvp = _FLASH_BACK(dout, *repeated, *self.prompts, 0.0, True, scale=shape.scale)
         dkp, dvp = (t if g == 1 else t.reshape(num, h, g, first, d).sum(2) for t in (dkp, dvp))
         if self.answers is not None:
@@ -279,6 +286,7 @@ def _attend(
     h, g, d = shape.kv_heads, shape.groups, shape.head
     cut = num * first
     kp, vp = _of_prompts(k, num, first), _of_prompts(v, num, first)
+    assert _FLASH is not None
     prompts = _FLASH(_of_prompts(q, num, first), *_repeated(kp, vp, g), 0.0, True, scale=shape.scale)
     out = torch.empty((len(q), h * g, d), dtype=q.dtype)
     out[:cut] = prompts[0].transpose(1, 2).reshape(cut, h * g, d)

@@ -118,7 +118,9 @@ class LeanNet:
         if type(module).__name__ not in KNOWN or next(module.parameters()).dtype not in TOLERANCE:
             return None
         config, decoder = module.config, module.model
-        if config.hidden_act != "silu" or set(getattr(config, "layer_types", None) or ()) - {"full_attention"}:
+        kinds = getattr(config, "layer_types", None)
+        has_window = bool(set(kinds) - {"full_attention"} if kinds else getattr(config, "sliding_window", None))
+        if config.hidden_act != "silu" or has_window:
             return None
         if next(module.parameters()).device.type != "cpu":
             return None
@@ -233,20 +235,6 @@ def inverse_size(x: Tensor, epsilon: float) -> Tensor:
     """1 / sqrt(mean(x^2) + epsilon) over the last axis, which stays with size 1."""
     size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return size.square_().mul_(1.0 / x.shape[-1]).add_(epsilon).rsqrt_()
-
-
-class _Rotate(torch.autograd.Function):
-    """The rotary turn; its gradient is the turn back."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        ctx.save_for_backward(cos, sin)
-        return turned(x, cos, sin)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        cos, sin = ctx.saved_tensors
-        return turned(grads[0], cos, -sin), None, None
 
 
 def scaled(x: Tensor, norm: Any) -> Tensor:

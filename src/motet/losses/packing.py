@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -91,25 +92,44 @@ def _split(rows: Sequence[Packable], members: list[int], budget_tokens: int | No
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MicroBatch:
-    """Packs padded to one width, with the maps from completion tokens to the positions that predict them.
+class Lines:
+    """Packs as padded lines, one each, for a block mask.
 
     input_ids, position_ids, segments: int64 [B, L]. Padding holds token 0 in segment -1; no real token sees it.
-    source, target, place: int64 [N]; `source` indexes the flattened [B * L], `place` the flattened [R * T].
-    rows, lengths: int64 [R], index into the packed sequence of rows, and its completion length. temperatures: float64
-    [R]. `packs` are what the lines were made from.
+    source: int64 [N] indexes the flattened [B * L]: the position that predicts each completion token.
     """
 
     input_ids: IntArray
     position_ids: IntArray
     segments: IntArray
     source: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class MicroBatch:
+    """Packs that are computed together, and where their completion tokens belong.
+
+    target, place: int64 [N], the completion tokens in order and their places in the flattened [R * T]. rows, lengths:
+    int64 [R], index into the packed sequence of rows, and its completion length. temperatures: float64 [R]. The packs
+    are laid out by whoever computes them: as `lines` of `width`, or side by side by `shared`.
+    """
+
+    packs: tuple[Pack, ...]
+    width: int
     target: IntArray
     place: IntArray
     rows: IntArray
     lengths: IntArray
     temperatures: NDArray[np.float64]
-    packs: tuple[Pack, ...] = ()
+
+    @cached_property
+    def lines(self) -> Lines:
+        shape = len(self.packs), self.width
+        ids, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        segments, source = np.full(shape, -1, dtype=np.int64), list[int]()
+        for b, p in enumerate(self.packs):
+            _lay_out(p, b * self.width, ids[b], positions[b], segments[b], source)
+        return Lines(ids, positions, segments, np.array(source, dtype=np.int64))
 
     @property
     def num_rows(self) -> int:
@@ -123,7 +143,7 @@ class MicroBatch:
     @property
     def num_tokens(self) -> int:
         """Positions that hold a real token."""
-        return int((self.segments >= 0).sum())
+        return sum(p.num_tokens for p in self.packs)
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -160,28 +180,17 @@ def micro_batches(
 
 
 def _assemble(rows: Sequence[Packable], packs: Sequence[Pack], width: int) -> MicroBatch:
-    ids = np.zeros((len(packs), width), dtype=np.int64)
-    positions = np.zeros((len(packs), width), dtype=np.int64)
-    segments = np.full((len(packs), width), -1, dtype=np.int64)
-    source: list[int] = []
-    target: list[int] = []
     members = [i for p in packs for i in p.rows]
-    for b, p in enumerate(packs):
-        _lay_out(p, b * width, ids[b], positions[b], segments[b], source, target)
     lengths = np.array([len(rows[i].completion_ids) for i in members], dtype=np.int64)
     longest = max(int(lengths.max(initial=0)), 1)
-    place = np.flatnonzero((np.arange(longest)[None, :] < lengths[:, None]).ravel()).astype(np.int64)
     return MicroBatch(
-        input_ids=ids,
-        position_ids=positions,
-        segments=segments,
-        source=np.array(source, dtype=np.int64),
-        target=np.array(target, dtype=np.int64),
-        place=place,
+        packs=tuple(packs),
+        width=width,
+        target=np.array([token for p in packs for c in p.completions for token in c], dtype=np.int64),
+        place=np.flatnonzero((np.arange(longest)[None, :] < lengths[:, None]).ravel()).astype(np.int64),
         rows=np.array(members, dtype=np.int64),
         lengths=lengths,
         temperatures=np.array([rows[i].temperature for i in members], dtype=np.float64),
-        packs=tuple(packs),
     )
 
 
@@ -211,8 +220,7 @@ def shared(packs: Sequence[Pack]) -> Shared:
     """
     width = max(len(p.prompt_ids) for p in packs)
     many = max(len(p.completions) for p in packs)
-    length = max((len(c) - 1 for p in packs for c in p.completions), default=0)
-    length = max(length, 0)
+    length = max((len(c) - 1 for p in packs for c in p.completions if c), default=0)
     prefix = np.zeros((len(packs), width), dtype=np.int64)
     tails = np.zeros((len(packs), many, length), dtype=np.int64)
     source: list[int] = []
@@ -236,29 +244,28 @@ def shared_micro_batches(rows: Sequence[Packable], budget_tokens: int, *, waste:
     Packs are sorted by number of answers, longest answer and prompt, and cut where the budget is reached or where the
     laid-out positions would exceed `waste` times the needed ones. A pack above the budget is alone in its batch.
     """
-    packs = pack(rows, budget_tokens)
     longest = lambda p: max((len(c) for c in p.completions), default=0)
-    order = sorted(packs, key=lambda p: (-len(p.completions), -longest(p), -len(p.prompt_ids)))
+    packs = sorted(
+        pack(rows, budget_tokens), key=lambda p: (-len(p.completions), -longest(p), -len(p.prompt_ids), p.rows)
+    )
     batches, start = [], 0
-    while start < len(order):
-        width, needed, stop = 0, 0, start
-        while stop < len(order):
-            width = max(width, len(order[stop].prompt_ids))
-            area = (stop + 1 - start) * (width + len(order[start].completions) * max(longest(order[start]) - 1, 0))
-            needed += order[stop].num_tokens
+    while start < len(packs):
+        many, width, length, needed, stop = len(packs[start].completions), 0, 0, 0, start
+        while stop < len(packs):
+            width = max(width, len(packs[stop].prompt_ids))
+            length = max(length, longest(packs[stop]) - 1)
+            area, needed = (stop + 1 - start) * (width + many * length), needed + packs[stop].num_tokens
             if stop > start and (area > budget_tokens or area > waste * needed):
                 break
             stop += 1
-        chosen = order[start:stop]
+        chosen = packs[start:stop]
         batches.append(_assemble(rows, chosen, max(p.num_tokens for p in chosen)))
         start = stop
     return batches
 
 
-def _lay_out(
-    p: Pack, offset: int, ids: IntArray, positions: IntArray, segments: IntArray, source: list[int], target: list[int]
-) -> None:
-    """Write one pack into its line of the batch and append its maps."""
+def _lay_out(p: Pack, offset: int, ids: IntArray, positions: IntArray, segments: IntArray, source: list[int]) -> None:
+    """Write one pack into its line and append where its tokens are predicted."""
     num_prompt = len(p.prompt_ids)
     line, where, segment = list(p.prompt_ids), list(range(num_prompt)), [0] * num_prompt
     for j, completion in enumerate(p.completions, start=1):
@@ -267,7 +274,6 @@ def _lay_out(
         fed = len(completion) - 1
         source.append(offset + num_prompt - 1)
         source.extend(range(offset + len(line), offset + len(line) + fed))
-        target.extend(completion)
         line.extend(completion[:-1])
         where.extend(range(num_prompt, num_prompt + fed))
         segment.extend([j] * fed)

@@ -5,6 +5,7 @@ Legend: B packs, L padded width, R rows, T tokens of the longest completion, N c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from motet.engines.backprop import hidden_states
+from motet.engines.backprop import hidden_states, is_available
 from motet.engines.lean import LeanNet
-from motet.losses.packing import MicroBatch, packed_micro_batches, shared
+from motet.losses.packing import MicroBatch, Packable, packed_micro_batches, shared, shared_micro_batches
 
 PROBE_ERRORS = (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError, NotImplementedError)
 _LOGIT_TRANSFORMS = (
@@ -26,6 +27,8 @@ _LOGIT_TRANSFORMS = (
     "logits_scaling",
     "lm_head_multiplier",
 )
+LEAN_TOKENS = 8192
+"""Most positions of a micro-batch side by side; docs/benchmarks.md has the sizes that were tried."""
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 2e-2}
 
 
@@ -78,13 +81,20 @@ def attention_mask(segments: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(allowed.shape, dtype=dtype, device=segments.device).masked_fill_(~allowed, blocked)[:, None]
 
 
+def micro_batches_of(rows: Sequence[Packable], path: ForwardPath, budget_tokens: int) -> list[MicroBatch]:
+    """The micro-batches of an update of `rows`, cut as `path` computes them best."""
+    if path.lean is not None:
+        return shared_micro_batches(rows, min(budget_tokens, LEAN_TOKENS))
+    return packed_micro_batches(rows, budget_tokens, share_prompts=path.packed)
+
+
 def _inputs(model: nn.Module, batch: MicroBatch, path: ForwardPath) -> dict[str, Any]:
     parameter = next(model.parameters())
-    ids = torch.from_numpy(batch.input_ids).to(parameter.device)
-    segments = torch.from_numpy(batch.segments).to(parameter.device)
+    ids = torch.from_numpy(batch.lines.input_ids).to(parameter.device)
+    segments = torch.from_numpy(batch.lines.segments).to(parameter.device)
     if not path.packed:  # one row per line: an ordinary causal forward, padded on the right
         return {"input_ids": ids, "attention_mask": (segments >= 0).long(), "use_cache": False}
-    positions = torch.from_numpy(batch.position_ids).to(parameter.device)
+    positions = torch.from_numpy(batch.lines.position_ids).to(parameter.device)
     return {
         "input_ids": ids,
         "attention_mask": attention_mask(segments, parameter.dtype),
@@ -152,7 +162,7 @@ def _states(model: Any, batch: MicroBatch, path: ForwardPath) -> Tensor:
         states = hidden_states(path.lean.on(model), put(laid.prefix), put(laid.lengths), put(laid.tails))
         return states.index_select(0, put(laid.source))
     inputs = _inputs(model, batch, path)
-    source = torch.from_numpy(batch.source).to(inputs["input_ids"].device)
+    source = torch.from_numpy(batch.lines.source).to(inputs["input_ids"].device)
     states = decoder(model)(**inputs).last_hidden_state if path.head == "hidden" else model(**inputs).logits
     found: Tensor = states.flatten(0, 1).index_select(0, source)
     return found
@@ -199,10 +209,24 @@ def inspect_model(model: Any, *, pack: bool = True) -> ForwardPath:
         with torch.no_grad():
             head: Literal["hidden", "full"] = "hidden" if _head_is_plain(model, notes, name) else "full"
             packed = pack and _takes_mask(model, head, notes, name)
-            lean = LeanNet.of(model) if packed and head == "hidden" else None
+            lean = _lean_of(model, name, notes) if packed and head == "hidden" else None
     finally:
         model.train(was_training)
     return ForwardPath(packed, head, tuple(notes), lean)
+
+
+def _lean_of(model: Any, name: str, notes: list[str]) -> LeanNet | None:
+    """The model as a `LeanNet`, if its numbers on the probe are those under the block mask."""
+    net = LeanNet.of(model) if is_available() else None
+    if net is None:
+        return None
+    rows = _probe_rows(model)
+    own = packed_logprobs(model, packed_micro_batches(rows, 64)[0], ForwardPath(True, "hidden"))
+    found = packed_logprobs(model, packed_micro_batches(rows, 64)[0], ForwardPath(lean=net))
+    if _close(found, own, torch.float32):  # also in float64, where the modules' norms stay float32
+        return net
+    notes.append(f"{name}: computed by its own forward pass, the plain functions differ from it")
+    return None
 
 
 def _probe_rows(model: Any, first: int = 1) -> list[_ProbeRow]:

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 
 from motet.errors import ConfigError, UpdateError
-from motet.losses.packing import packed_micro_batches
 from motet.policies import lora
-from motet.policies.logprobs import packed_logprobs
+from motet.policies.logprobs import micro_batches_of, packed_logprobs
 from motet.policies.step import Stepping, StepReport, apply_gradients
 from motet.policies.update import LearnedPolicy
 
@@ -49,7 +48,7 @@ def supervised_step(policy: Stepping, examples: Sequence[Example]) -> StepReport
     report = StepReport(False, True, 0.0, 0.0)
     try:
         with lora.activate(policy.model, policy.adapter):
-            for batch in packed_micro_batches(kept, settings.micro_batch_tokens, share_prompts=policy.path.packed):
+            for batch in micro_batches_of(kept, policy.path, settings.micro_batch_tokens):
                 logprobs = packed_logprobs(policy.model, batch, policy.path, max_logits=settings.max_logits)
                 weights = torch.from_numpy(batch.mask * np.array([[kept[i].weight] for i in batch.rows])).to(logprobs)
                 loss = -(weights * logprobs).sum() / total
@@ -68,7 +67,7 @@ def cross_entropy(policy: Stepping, examples: Sequence[Example]) -> float:
     kept = [e for e in examples if e.weight > 0.0 and e.completion_ids]
     found = 0.0
     with lora.activate(policy.model, policy.adapter):
-        for batch in packed_micro_batches(kept, policy.settings.micro_batch_tokens, share_prompts=policy.path.packed):
+        for batch in micro_batches_of(kept, policy.path, policy.settings.micro_batch_tokens):
             logprobs = packed_logprobs(policy.model, batch, policy.path, max_logits=policy.settings.max_logits)
             weights = torch.from_numpy(batch.mask * np.array([[kept[i].weight] for i in batch.rows])).to(logprobs)
             found -= float((weights * logprobs).sum())

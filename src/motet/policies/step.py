@@ -14,16 +14,14 @@ from torch import Tensor, nn
 
 from motet.errors import UpdateError
 from motet.losses.kl import kl_anchor
-from motet.losses.packing import MicroBatch, packed_micro_batches, shared_micro_batches
+from motet.losses.packing import MicroBatch
 from motet.losses.policy_gradient import LossStats, denominator, policy_loss, token_weights
 from motet.losses.settings import UpdateSettings
 from motet.policies import lora
-from motet.policies.logprobs import ForwardPath, packed_logprobs, packed_values
+from motet.policies.logprobs import ForwardPath, micro_batches_of, packed_logprobs, packed_values
 from motet.types import Row
 
 STATS = ("tokens", "clipped", "kl", "ratio_min", "ratio_max", "entropy", "anchor_kl")
-CACHE_TOKENS = 8192
-"""Positions of a micro-batch on a processor: what is in flight stays in its caches."""
 
 
 class Stepping(Protocol):
@@ -100,10 +98,7 @@ def optimizer_step(policy: Stepping, rows: Sequence[Row], *, is_first: bool) -> 
     """
     settings = policy.settings
     columns = _columns(rows, policy)
-    if policy.path.lean is not None:
-        batches = shared_micro_batches(rows, min(settings.micro_batch_tokens, CACHE_TOKENS))
-    else:
-        batches = packed_micro_batches(rows, settings.micro_batch_tokens, share_prompts=policy.path.packed)
+    batches = micro_batches_of(rows, policy.path, settings.micro_batch_tokens)
     sampled = [row.sampling_logprobs for row in rows]
     policy.optimizer.zero_grad(set_to_none=True)
     report = StepReport(False, True, 0.0, 0.0)
