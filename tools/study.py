@@ -1,6 +1,7 @@
 """Gather finished runs into docs/studies/NAME: results.json, curves.svg, and the table inside README.md.
 
     python tools/study.py plan_path runs/plan_path runs/plan_path-2 runs/plan_path-3
+    python tools/study.py plan_path        # the table once more, from results.json and supervised.json
 
 The README of the study keeps its own words; what stands between the marks `<!-- table -->` and `<!-- end -->` is
 replaced.
@@ -114,7 +115,10 @@ def curves(runs: Sequence[Mapping[str, Any]]) -> str:
 def main(name: str, folders: Sequence[str]) -> None:
     target = Path("docs/studies") / name
     target.mkdir(parents=True, exist_ok=True)
-    runs = sorted((read_run(Path(folder)) for folder in folders), key=lambda run: run["seed"])
+    if folders:
+        runs = sorted((read_run(Path(folder)) for folder in folders), key=lambda run: run["seed"])
+    else:
+        runs = json.loads((target / "results.json").read_text("utf-8"))
     (target / "results.json").write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     if plot := curves(runs):
         (target / "curves.svg").write_text(plot, "utf-8")
