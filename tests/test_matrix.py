@@ -57,7 +57,6 @@ def test_a_cell_or_tier_that_does_not_exist_is_refused_with_the_nearest():
 def test_a_cell_holds_where_nothing_failed_and_every_role_has_an_unequal_group():
     assert problems_of([episode()], {"a": role(), "b": role()}) == []
     assert problems_of([episode()], {"a": role(), "b": role(unequal=0)}) == ["b: 4 groups, all equal"]
-    assert problems_of([episode()], {"b": role(unequal=0)}, {"b": "says nothing readable"}) == []
     assert problems_of([episode()], {"a": role(groups=0, unequal=0)}) == ["a: never spoke"]
     assert problems_of([episode(), episode("boom")], {"a": role()}) == ["1 of 2 episodes failed, the first by: boom"]
 
@@ -73,6 +72,8 @@ def test_a_cell_holds_where_nothing_failed_and_every_role_has_an_unequal_group()
         ({"accepts": None}, False),
         ({"program": "print(1)", "actions": "#### ['U']"}, True),
         ({"program": "print(1)", "actions": ""}, False),
+        ({"program": "def f(x): ...", "share": 0.0}, True),
+        ({"program": None, "share": 0.0}, False),
         ({"case": None}, False),
         ({"actions": "any words"}, None),
         ({"form": 0.5, "index": 1}, True),

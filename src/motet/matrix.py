@@ -6,7 +6,7 @@ give every role that learns something to learn from?
 
 A cell holds where no episode failed and every trainable role has a group whose rewards differ. What random weights say
 is garbage, and they learn nothing here; they pick one word in some hundred that can be read, and K is high enough that
-one candidate among them says it.
+one candidate among them says it; where nobody would, a shipped base that knows the words takes their place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from motet.build import Prepared, prepare
@@ -45,9 +44,8 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class Tier:
     """One way to run all cells: a model, and settings of a recipe.
 
-    tasks, workflows: settings of single ones. sampling: of a kind of task. max_tokens: of a kind, or of a role. silent:
-    roles that this model cannot be expected to say anything readable for, and why; where such a role has equal groups
-    alone, the cell holds and tells so.
+    tasks, workflows: settings of single ones. sampling: of a kind of task. max_tokens: of a kind, or of a role. taught:
+    keys of the recipe for a workflow whose roles need a model that has learnt to speak.
     """
 
     model: str
@@ -56,7 +54,7 @@ class Tier:
     workflows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_tokens: Mapping[str, int] = field(default_factory=dict)
     sampling: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    silent: Mapping[str, str] = field(default_factory=dict)
+    taught: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 TIERS: Mapping[str, Tier] = {
@@ -71,7 +69,14 @@ TIERS: Mapping[str, Tier] = {
             "maths": {"width": 96, "trees": 8},
             "code": {"width": 96, "trees": 8},
         },
-        silent={"tester": "a test is three words in a row, which random weights do not say in ten thousand answers"},
+        # a test is three words in a row, which random weights do not say in ten thousand answers
+        taught={
+            "coder_tester": {
+                "model": "tiny-s-mini-code",
+                "role": {"max_tokens": 14},
+                "sampling": {"width": 8, "trees": 4, "max_failed_frac": 0.99},
+            }
+        },
     ),
     "chat": Tier(
         "smollm2",
@@ -123,7 +128,7 @@ class RoleFound:
 
 @dataclass(frozen=True, slots=True)
 class CellFound:
-    """What became of a cell. `problems` is empty where it holds; `notes` is what must be said even so."""
+    """What became of a cell. `problems` is empty where it holds."""
 
     kind: str
     tasks: str
@@ -133,7 +138,6 @@ class CellFound:
     failed: int
     seconds: float
     problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -180,6 +184,7 @@ def recipe(cell: Cell, tier: Tier, seed: int = 0) -> dict[str, Any]:
         "sampling": sampling,
         "train": {"iterations": ITERATIONS},
         "evaluate": {"at_end": False},
+        **tier.taught.get(cell.workflow, {}),
     }
 
 
@@ -200,7 +205,7 @@ def run_cell(cell: Cell, tier: Tier, *, seed: int = 0, made: dict[str, TaskSet] 
         with tempfile.TemporaryDirectory(prefix="motet-matrix-") as scratch:
             episodes = read_episodes(start(prepared, runs=Path(scratch)).folder.episodes)
         roles = roles_found(prepared, episodes)
-        problems = problems_of(episodes, roles, tier.silent)
+        problems = problems_of(episodes, roles)
     except MotetError as error:
         problems = [f"{type(error).__name__}: {error}"]
     return CellFound(
@@ -210,9 +215,6 @@ def run_cell(cell: Cell, tier: Tier, *, seed: int = 0, made: dict[str, TaskSet] 
         failed=sum(episode.error is not None for episode in episodes),
         seconds=round(time.perf_counter() - begun, 2),
         problems=tuple(problems),
-        notes=tuple(
-            f"{name}: {tier.silent[name]}" for name in roles if name in tier.silent and not roles[name].unequal
-        ),
     )
 
 
@@ -252,9 +254,7 @@ def roles_found(prepared: Prepared, episodes: Sequence[Episode]) -> dict[str, Ro
     return found
 
 
-def problems_of(
-    episodes: Sequence[Episode], roles: Mapping[str, RoleFound], silent: Mapping[str, str] = MappingProxyType({})
-) -> list[str]:
+def problems_of(episodes: Sequence[Episode], roles: Mapping[str, RoleFound]) -> list[str]:
     """Why a cell does not hold; empty where it does.
 
     >>> problems_of([], {"solver": RoleFound(4, 0, 0, 0, 1.0, (0.0, 0.0), (0.5, 0.5))})
@@ -266,7 +266,7 @@ def problems_of(
     for name, role in roles.items():
         if not role.groups:
             problems.append(f"{name}: never spoke")
-        elif not role.unequal and name not in silent:
+        elif not role.unequal:
             problems.append(f"{name}: {role.groups} groups, all equal")
     return problems
 
@@ -278,7 +278,7 @@ def is_read(notes: Any) -> bool | None:
     |---|---|
     | `failure` (moves) | it is None |
     | `answer`, `accepts`, `case` (the first there is) | it is something |
-    | `program` (of a tool) | it printed `actions` |
+    | `program` | there is one, and it printed `actions` where it was to |
     | `form` (a choice) | it is above 0 |
 
     >>> [is_read(notes) for notes in ({"failure": None}, {"answer": None}, {"accepts": False}, {"form": 0.0}, None)]
@@ -292,7 +292,7 @@ def is_read(notes: Any) -> bool | None:
         if key in notes:
             return notes[key] is not None and notes[key] != ""
     if "program" in notes:
-        return bool(notes.get("actions"))
+        return notes["program"] is not None and bool(notes.get("actions", True))
     form = notes.get("form")
     return None if not isinstance(form, (int, float)) else form > 0
 

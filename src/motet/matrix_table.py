@@ -33,12 +33,12 @@ def line(found: CellFound) -> str:
     'arithmetic single: does not hold (1.5 s): no episode'
     """
     verdict = "holds" if found.holds else "does not hold"
-    said = "; ".join((*found.problems, *found.notes))
+    said = "; ".join(found.problems)
     return visible(f"{found.tasks} {found.workflow}: {verdict} ({found.seconds:.1f} s){': ' + said if said else ''}")
 
 
 def show(found: Sequence[CellFound], tier: str, console: Console | None = None) -> None:
-    """The table of all cells, one row per trainable role, and below it what does not hold or must be said."""
+    """The table of all cells, one row per trainable role, and below it what does not hold."""
     console = console or Console(highlight=False, width=None if Console().is_terminal else 160)
     table = Table(title=f"two iterations of each cell, tier {tier}", title_justify="left")
     for heading in HEADINGS:
@@ -53,7 +53,7 @@ def show(found: Sequence[CellFound], tier: str, console: Console | None = None) 
             )
     console.print(table)
     for cell in found:
-        if cell.problems or cell.notes:
+        if cell.problems:
             console.print(line(cell), markup=False, soft_wrap=True)
     console.print(f"{sum(cell.holds for cell in found)} of {len(found)} cells hold")
 
